@@ -1,0 +1,76 @@
+"""Cached outputs and the reservations of those who are computing them."""
+
+from __future__ import annotations
+
+from typing import Any  # column values of one row have many types
+
+from sqlalchemy import Connection, delete, select
+
+from flyte_binary.db.dialect import insert, insert_if_absent
+from flyte_binary.db.rows import CacheRow, ReservationRow
+from flyte_binary.db.tables import cache_outputs, cache_reservations
+
+
+class CacheEntries:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, key: str) -> CacheRow | None:
+        record = self._connection.execute(select(cache_outputs).where(cache_outputs.c.key == key)).mappings().first()
+        if record is None:
+            return None
+        return CacheRow(**{name: record[name] for name in CacheRow.__dataclass_fields__})
+
+    def put(self, row: CacheRow) -> None:
+        """Store or replace."""
+        values: dict[str, Any] = {name: getattr(row, name) for name in CacheRow.__dataclass_fields__}
+        replaced = {name: value for name, value in values.items() if name != "key"}
+        statement = insert(self._connection, cache_outputs).values(**values)
+        self._connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_=replaced))
+
+    def delete(self, key: str) -> bool:
+        return self._connection.execute(delete(cache_outputs).where(cache_outputs.c.key == key)).rowcount > 0
+
+    def reservation(self, key: str) -> ReservationRow | None:
+        statement = select(cache_reservations).where(cache_reservations.c.key == key)
+        record = self._connection.execute(statement).mappings().first()
+        if record is None:
+            return None
+        return ReservationRow(**{name: record[name] for name in ReservationRow.__dataclass_fields__})
+
+    def reserve(
+        self, key: str, owner: str, *, at: int, heartbeat_seconds: int = 0, expires_at: int | None = None
+    ) -> ReservationRow:
+        """Take or extend the reservation if it is free, expired or the owner's; returns whoever holds it."""
+        mine = ReservationRow(key=key, owner=owner, heartbeat_seconds=heartbeat_seconds, expires_at=expires_at)
+        values: dict[str, Any] = {
+            "key": key,
+            "owner": owner,
+            "heartbeat_seconds": heartbeat_seconds,
+            "expires_at": expires_at,
+            "created_at": at,
+            "updated_at": at,
+        }
+        if insert_if_absent(self._connection, cache_reservations, values):
+            return mine
+        held = self.reservation(key)
+        if held is not None and held.owner != owner and (held.expires_at is None or held.expires_at > at):
+            return held
+        replaced = {name: value for name, value in values.items() if name not in {"key", "created_at"}}
+        statement = insert(self._connection, cache_reservations).values(**values)
+        self._connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_=replaced))
+        return mine
+
+    def release(self, key: str, owner: str) -> bool:
+        statement = delete(cache_reservations).where(
+            cache_reservations.c.key == key, cache_reservations.c.owner == owner
+        )
+        return self._connection.execute(statement).rowcount > 0
+
+    def release_all(self, owner: str) -> list[str]:
+        """Give back all that an action holds; returns the keys."""
+        held = select(cache_reservations.c.key).where(cache_reservations.c.owner == owner)
+        keys = list(self._connection.execute(held).scalars())
+        if keys:
+            self._connection.execute(delete(cache_reservations).where(cache_reservations.c.owner == owner))
+        return keys

@@ -1,0 +1,49 @@
+"""All that differs between SQLite and PostgreSQL, in one place."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any  # row values and DBAPI objects have no common type
+
+from sqlalchemy import Connection, Insert, Select, Table
+from sqlalchemy.dialects import postgresql, sqlite
+
+
+def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert(table)
+    return postgresql.insert(table)
+
+
+def insert_if_absent(connection: Connection, table: Table, values: dict[str, Any]) -> bool:  # values: column -> value
+    """True if the row was inserted, False if one with the same key stood there already."""
+    statement = _insert_or_ignore(connection.dialect.name, table)
+    return connection.execute(statement, values).rowcount > 0
+
+
+@cache
+def _insert_or_ignore(dialect: str, table: Table) -> Insert:
+    """Made once, so that SQLAlchemy finds its compiled form by identity; the values go beside it."""
+    made = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    return made.on_conflict_do_nothing()
+
+
+def for_update(statement: Select[Any]) -> Select[Any]:  # Any: whatever columns the caller selected
+    """Lock the rows until the commit. SQLite has one writer and ignores it."""
+    return statement.with_for_update()
+
+
+SQLITE_PRAGMAS = (
+    # Readers never block the writer nor it them.
+    "PRAGMA journal_mode=WAL",
+    # Every acknowledged commit is on the disk: with NORMAL a power cut may lose the last ones.
+    "PRAGMA synchronous=FULL",
+    "PRAGMA foreign_keys=ON",
+    # Another process (backup, migrate) may hold the lock for a moment.
+    "PRAGMA busy_timeout=5000",
+    "PRAGMA temp_store=MEMORY",
+    # The WAL is copied back at 1,000 pages and cut to at most 64 MiB.
+    "PRAGMA journal_size_limit=67108864",
+    "PRAGMA cache_size=-8192",
+)

@@ -1,0 +1,66 @@
+"""What an operation gets: the repositories over one connection, and where it notes what it changed.
+
+Operations are synchronous, re-runnable functions without I/O besides the connection, so that the
+same function serves SQLite in the writer thread and PostgreSQL through SQLAlchemy's `run_sync`.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from sqlalchemy import Connection
+
+from flyte_binary.db.actions import Actions
+from flyte_binary.db.attempts import Attempts
+from flyte_binary.db.cache import CacheEntries
+from flyte_binary.db.events import Events
+from flyte_binary.db.projects import Projects
+from flyte_binary.db.tasks import Tasks, TaskSpecs
+from flyte_binary.domain import topics
+from flyte_binary.domain.ids import ActionId, ProjectId
+
+
+class Transaction:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.changes: set[tuple[topics.Topic, topics.Key]] = set()
+        """Hints to publish after the commit; dropped with a rollback."""
+
+    def changed(self, topic: topics.Topic, key: topics.Key) -> None:
+        self.changes.add((topic, key))
+
+    def changed_action(self, action: ActionId) -> None:
+        """Wake the executor, the watches of the run and, for a root, those of the runs."""
+        self.changed(topics.WORK, (action.project, action.domain, action.run, action.name))
+        self.changed(topics.run(action.run_id), (action.name,))
+        if action.is_root:
+            self.changed(topics.runs(ProjectId(action.project, action.domain)), (action.run,))
+            self.changed(topics.ALL_RUNS, (action.project, action.domain, action.run))
+
+    @cached_property
+    def actions(self) -> Actions:
+        return Actions(self.connection)
+
+    @cached_property
+    def attempts(self) -> Attempts:
+        return Attempts(self.connection)
+
+    @cached_property
+    def events(self) -> Events:
+        return Events(self.connection)
+
+    @cached_property
+    def specs(self) -> TaskSpecs:
+        return TaskSpecs(self.connection)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        return Tasks(self.connection)
+
+    @cached_property
+    def projects(self) -> Projects:
+        return Projects(self.connection)
+
+    @cached_property
+    def cache(self) -> CacheEntries:
+        return CacheEntries(self.connection)

@@ -1,0 +1,32 @@
+"""Names of what can change, for hints from a commit to the watches and work queues that care.
+
+A hint is a topic and a key, both plain tuples of text so that they can travel between servers. It
+says "read this again" and carries no data.
+"""
+
+from __future__ import annotations
+
+from flyte_binary.domain.ids import ProjectId, RunId
+
+Topic = tuple[str, ...]
+Key = tuple[str, ...]
+
+WORK: Topic = ("work",)
+"""Keys: (project, domain, run, action) of each action that changed; read by the executor."""
+
+CACHE: Topic = ("cache",)
+"""Keys: (project, domain, cache key) whose reservation was released or whose entry appeared."""
+
+
+def run(run_id: RunId) -> Topic:
+    """Keys: (action name,) of each action of the run that changed."""
+    return ("run", run_id.project, run_id.domain, run_id.name)
+
+
+def runs(project: ProjectId) -> Topic:
+    """Keys: (run name,) of each run of the project and domain whose root action changed."""
+    return ("runs", project.project, project.domain)
+
+
+ALL_RUNS: Topic = ("runs",)
+"""Keys: (project, domain, run name): the same for a watch over all projects."""
