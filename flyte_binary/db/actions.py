@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import cache
 from typing import Any  # column values of one row have many types
 
-from sqlalchemy import Connection, RowMapping, and_, bindparam, select, tuple_, update
+from sqlalchemy import Connection, RowMapping, Update, bindparam, select, tuple_, update
 
 from flyte_binary.db.dialect import for_update, insert_if_absent
 from flyte_binary.db.rows import ActionRow
@@ -19,12 +20,15 @@ _SPECIAL = frozenset({"id", "task", "phase"})
 _PLAIN = tuple(field.name for field in fields(ActionRow) if field.name not in _SPECIAL)
 _UNFINISHED = actions.c.phase.in_(sorted(ACTIVE))
 
-_BY_ID = select(actions).where(
+_UNFINISHED_PHASES = tuple(sorted(ACTIVE))
+
+_ID_CONDITIONS = (
     actions.c.project == bindparam("p"),
     actions.c.domain == bindparam("d"),
     actions.c.run == bindparam("r"),
     actions.c.name == bindparam("n"),
 )
+_BY_ID = select(actions).where(*_ID_CONDITIONS)
 
 
 class Actions:
@@ -92,12 +96,10 @@ class Actions:
 
         False means that the report is late or stale: nothing was written, drop it.
         """
-        conditions = [of_action(actions, action), actions.c.phase.in_(sources_of(target))]
-        if version is not None:
-            conditions.append(actions.c.version == version)
         if target not in ACTIVE:
             changes.setdefault("ended_at", at)
-        return self._update(conditions, phase=int(target), updated_at=at, **changes)
+        changes.update(phase=int(target), updated_at=at)
+        return self._update(action, sources_of(target), version, changes)
 
     def update(
         self,
@@ -108,34 +110,35 @@ class Actions:
         **changes: Any,  # column -> value
     ) -> bool:
         """Change columns without a move; only while the action is not terminal."""
-        conditions = [of_action(actions, action), _UNFINISHED]
-        if version is not None:
-            conditions.append(actions.c.version == version)
-        return self._update(conditions, updated_at=at, **changes)
+        return self._update(action, _UNFINISHED_PHASES, version, {**changes, "updated_at": at})
 
     def reopen(self, action: ActionId, *, at: int, **changes: Any) -> bool:  # column -> value
         """The one way out of a terminal phase: a superseded child is asked for again by the next
         attempt of its parent, and starts over as a new attempt with a fresh budget."""
-        conditions = [of_action(actions, action), actions.c.superseded.is_(True)]
-        return self._update(
-            conditions,
-            phase=int(Phase.QUEUED),
-            superseded=False,
-            user_failures=0,
-            system_failures=0,
-            queued_at=at,
-            not_before=None,
-            error=None,
-            output_uri="",
-            value=None,
-            signalled_by=None,
-            abort_reason=None,
-            aborted_by=None,
-            cache_status=0,
-            ended_at=None,
-            updated_at=at,
+        fresh = {
+            "phase": int(Phase.QUEUED),
+            "superseded": False,
+            "user_failures": 0,
+            "system_failures": 0,
+            "queued_at": at,
+            "not_before": None,
+            "error": None,
+            "output_uri": "",
+            "value": None,
+            "signalled_by": None,
+            "abort_reason": None,
+            "aborted_by": None,
+            "cache_status": 0,
+            "ended_at": None,
+            "updated_at": at,
             **changes,
+        }
+        statement = (
+            update(actions)
+            .where(of_action(actions, action), actions.c.superseded.is_(True))
+            .values(version=actions.c.version + 1, **fresh)
         )
+        return self._connection.execute(statement).rowcount > 0
 
     def supersede_failed_children(self, parent: ActionId, *, at: int) -> int:
         """When a later attempt of `parent` starts: its children that failed, timed out or were
@@ -199,9 +202,29 @@ class Actions:
             parent = above.parent_id
         return found
 
-    def _update(self, conditions: list[Any], **changes: Any) -> bool:  # conditions and values of many types
-        statement = update(actions).where(and_(*conditions)).values(version=actions.c.version + 1, **changes)
-        return self._connection.execute(statement).rowcount > 0
+    def _update(
+        self,
+        action: ActionId,
+        sources: tuple[Phase, ...],
+        version: int | None,
+        changes: dict[str, Any],  # column -> value
+    ) -> bool:
+        statement = _guarded_update(tuple(changes), sources, version is not None)
+        parameters = {f"set_{name}": value for name, value in changes.items()}
+        parameters.update(p=action.project, d=action.domain, r=action.run, n=action.name, at_version=version)
+        if version is None:
+            del parameters["at_version"]
+        return self._connection.execute(statement, parameters).rowcount > 0
+
+
+@cache
+def _guarded_update(names: tuple[str, ...], sources: tuple[Phase, ...], with_version: bool) -> Update:
+    """One statement for each set of columns, so that its compiled form is found again."""
+    conditions = [*_ID_CONDITIONS, actions.c.phase.in_([int(phase) for phase in sources])]
+    if with_version:
+        conditions.append(actions.c.version == bindparam("at_version"))
+    values = {name: bindparam(f"set_{name}", type_=actions.c[name].type) for name in names}
+    return update(actions).where(*conditions).values(version=actions.c.version + 1, **values)
 
 
 def row_of(record: RowMapping) -> ActionRow:
