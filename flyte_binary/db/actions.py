@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, Update, bindparam, select, tuple_
 
 from flyte_binary.db.dialect import for_update, insert_if_absent
 from flyte_binary.db.rows import ActionRow
-from flyte_binary.db.statements import of_action, of_run
+from flyte_binary.db.statements import IN_LIMIT, batched, of_action, of_run
 from flyte_binary.db.tables import actions
 from flyte_binary.domain.ids import ActionId, RunId, TaskId
 from flyte_binary.domain.phases import ACTIVE, Phase, sources_of
@@ -48,8 +48,11 @@ class Actions:
 
     def get_many(self, run: RunId, names: Iterable[str]) -> list[ActionRow]:
         """Those of the named actions that exist, in no order."""
-        statement = select(actions).where(of_run(actions, run), actions.c.name.in_(list(names)))
-        return [row_of(record) for record in self._connection.execute(statement).mappings()]
+        rows: list[ActionRow] = []
+        for chunk in batched(names, IN_LIMIT):
+            statement = select(actions).where(of_run(actions, run), actions.c.name.in_(chunk))
+            rows.extend(row_of(record) for record in self._connection.execute(statement).mappings())
+        return rows
 
     def lock(self, action: ActionId) -> ActionRow | None:
         """`get`, holding the row against other writers until the commit."""
@@ -140,55 +143,77 @@ class Actions:
         )
         return self._connection.execute(statement).rowcount > 0
 
-    def supersede_failed_children(self, parent: ActionId, *, at: int) -> int:
-        """When a later attempt of `parent` starts: its children that failed, timed out or were
-        aborted no longer count and leave the watch's snapshot. Returns how many."""
+    def supersede(self, run: RunId, names: Iterable[str], *, at: int) -> None:
+        """Take terminal actions out of the watch's snapshot; asked for again, they start over."""
+        for chunk in batched(names, IN_LIMIT):
+            statement = (
+                update(actions)
+                .where(of_run(actions, run), actions.c.name.in_(chunk))
+                .values(superseded=True, updated_at=at, version=actions.c.version + 1)
+            )
+            self._connection.execute(statement)
+
+    def failed_children(self, parent: ActionId) -> list[ActionRow]:
+        """Children that failed, timed out or were aborted, and still count."""
         failed = (int(Phase.FAILED), int(Phase.TIMED_OUT), int(Phase.ABORTED))
-        statement = (
-            update(actions)
-            .where(of_run(actions, parent.run_id), actions.c.parent == parent.name, actions.c.phase.in_(failed))
-            .values(superseded=True, updated_at=at, version=actions.c.version + 1)
+        statement = select(actions).where(
+            of_run(actions, parent.run_id),
+            actions.c.parent == parent.name,
+            actions.c.phase.in_(failed),
+            actions.c.superseded.is_(False),
         )
-        return self._connection.execute(statement).rowcount
+        return [row_of(record) for record in self._connection.execute(statement).mappings()]
 
     def mark_aborted(
         self, run: RunId, names: Iterable[str], *, at: int, reason: str | None, aborted_by: bytes | None = None
     ) -> list[str]:
         """Mark those of the named actions that are not terminal; returns the ones that were marked."""
-        wanted = list(names)
-        conditions = [of_run(actions, run), actions.c.name.in_(wanted), _UNFINISHED]
-        found = self._connection.execute(select(actions.c.name).where(*conditions)).scalars().all()
-        if not found:
-            return []
-        statement = (
-            update(actions)
-            .where(of_run(actions, run), actions.c.name.in_(found), _UNFINISHED)
-            .values(
-                phase=int(Phase.ABORTED),
-                abort_reason=reason,
-                aborted_by=aborted_by,
-                ended_at=at,
-                updated_at=at,
-                version=actions.c.version + 1,
+        marked: list[str] = []
+        for chunk in batched(names, IN_LIMIT):
+            conditions = [of_run(actions, run), actions.c.name.in_(chunk), _UNFINISHED]
+            found = list(self._connection.execute(select(actions.c.name).where(*conditions)).scalars())
+            if not found:
+                continue
+            statement = (
+                update(actions)
+                .where(of_run(actions, run), actions.c.name.in_(found), _UNFINISHED)
+                .values(
+                    phase=int(Phase.ABORTED),
+                    abort_reason=reason,
+                    aborted_by=aborted_by,
+                    ended_at=at,
+                    updated_at=at,
+                    version=actions.c.version + 1,
+                )
             )
-        )
-        self._connection.execute(statement)
-        return list(found)
+            self._connection.execute(statement)
+            marked.extend(found)
+        return marked
 
-    def subtree(self, top: ActionId) -> list[str]:
-        """Names of all descendants of `top` (not itself), breadth first."""
+    def unfinished_below(self, top: ActionId) -> list[str]:
+        """Names of the descendants of `top` that are not terminal.
+
+        An action that ends takes its unfinished children with it, so nothing unfinished hangs below
+        a terminal one; the root, which everything hangs below, looks at the whole run all the same.
+        """
         if top.is_root:
-            statement = select(actions.c.name).where(of_run(actions, top.run_id), actions.c.name != top.name)
+            statement = select(actions.c.name).where(
+                of_run(actions, top.run_id), actions.c.name != top.name, _UNFINISHED
+            )
             return list(self._connection.execute(statement).scalars())
         names: list[str] = []
-        level = [top.name]
+        level = self._unfinished_children(top.run_id, [top.name])
         while level:
-            statement = select(actions.c.name).where(
-                of_run(actions, top.run_id), actions.c.parent.in_(level)
-            )
-            level = list(self._connection.execute(statement).scalars())
             names.extend(level)
+            level = self._unfinished_children(top.run_id, level)
         return names
+
+    def _unfinished_children(self, run: RunId, parents: list[str]) -> list[str]:
+        found: list[str] = []
+        for chunk in batched(parents, IN_LIMIT):
+            conditions = [of_run(actions, run), actions.c.parent.in_(chunk), _UNFINISHED]
+            found.extend(self._connection.execute(select(actions.c.name).where(*conditions)).scalars())
+        return found
 
     def ancestors(self, row: ActionRow) -> list[ActionRow]:
         """Parent first, root last; at most as deep as the recursion is."""

@@ -29,10 +29,14 @@ class Transaction:
     def changed(self, topic: topics.Topic, key: topics.Key) -> None:
         self.changes.add((topic, key))
 
-    def changed_action(self, action: ActionId) -> None:
-        """Wake the executor, the watches of the run and, for a root, those of the runs."""
+    def changed_action(self, action: ActionId, parent: str | None) -> None:
+        """Wake the executor, the watches of the run and of the parent; for a root, those of runs."""
+        run = action.run_id
         self.changed(topics.WORK, (action.project, action.domain, action.run, action.name))
-        self.changed(topics.run(action.run_id), (action.name,))
+        self.changed(topics.run(run), (action.name,))
+        self.changed(topics.children(run, action.name), (action.name,))
+        if parent:
+            self.changed(topics.children(run, parent), (action.name,))
         if action.is_root:
             self.changed(topics.runs(ProjectId(action.project, action.domain)), (action.run,))
             self.changed(topics.ALL_RUNS, (action.project, action.domain, action.run))

@@ -23,6 +23,11 @@ def run(run_id: RunId) -> Topic:
     return ("run", run_id.project, run_id.domain, run_id.name)
 
 
+def children(run_id: RunId, parent: str) -> Topic:
+    """Keys: (action name,) of the action `parent` itself and of its children that changed."""
+    return ("children", run_id.project, run_id.domain, run_id.name, parent)
+
+
 def runs(project: ProjectId) -> Topic:
     """Keys: (run name,) of each run of the project and domain whose root action changed."""
     return ("runs", project.project, project.domain)

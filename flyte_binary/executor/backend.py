@@ -8,12 +8,14 @@ restarted between any two calls. So `launch` of an attempt that exists is no sec
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
 from flyte_binary.domain.ids import AttemptId
+from flyte_binary.domain.logs import LogLine as LogLine  # re-exported: what a LogSource yields
+from flyte_binary.domain.logs import LogPage as LogPage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class AttemptSpec:
     memory_limit_bytes: int | None = None
     """Resident memory of the whole process group above which the attempt is killed as out of memory."""
     log_limit_bytes: int = 100 * 1024 * 1024
+    notices: tuple[str, ...] = ()
+    """Sentences for the head of the attempt's log: what was asked for and has no effect here."""
 
 
 class AttemptPhase(Enum):
@@ -59,22 +63,6 @@ class AttemptState:
     """The attempt can never start as specified (bad bundle, missing interpreter): do not retry."""
     cpu_seconds: float | None = None
     """Of the live process group, where the platform tells."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    text: str
-    """Ends in a newline."""
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPage:
-    lines: list[LogLine] = field(default_factory=list[LogLine])
-    position: int = 0
-    """Where to go on reading; opaque to the caller."""
-    ended: bool = False
-    """Nothing will follow: the attempt is over and everything was read."""
 
 
 class ExecutionBackend(Protocol):
