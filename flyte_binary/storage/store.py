@@ -1,7 +1,9 @@
-"""The object store as the rest of the server sees it: five verbs over URIs.
+"""The object store as the rest of the server sees it: six verbs over URIs.
 
 A URI is what stands in protobuf messages: a plain absolute path on the local disk, `s3://`, `gs://`
-or `abfs://` elsewhere. Every implementation turns its own kind of "missing" into `NotFound`.
+or `abfs://` elsewhere. Every implementation turns its own kind of "missing" into `NotFound`, and
+refuses with `PermissionDenied` what `covers` says no to: URIs arrive in requests and task specs, so
+each of them may be somebody's attempt to make the server read or write a file of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from pathlib import Path
 from typing import Protocol
 
 
@@ -22,7 +25,7 @@ class ObjectInfo:
     size_bytes: int
     modified_at: datetime
     content_md5: bytes | None = None
-    """The 16 bytes of the MD5 that the object was uploaded with, where the store kept it."""
+    """The 16 bytes of the MD5 of the content, where it was asked for and the store knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +42,36 @@ class ObjectStore(Protocol):
         """Where all that the server itself writes lives, without a trailing slash."""
         ...
 
+    def covers(self, uri: str) -> bool:
+        """Whether the store may be asked for `uri` at all; decided by its text, without I/O."""
+        ...
+
     async def put(self, uri: str, data: bytes) -> None:
-        """Write the whole object, atomically; a second call replaces it."""
+        """Write the whole object, atomically and to stay; a second call replaces it.
+
+        Raises `ResourceExhausted` if there is no room, `InvalidArgument` for a name that the store
+        cannot have, `FailedPrecondition` if the name is taken by a folder.
+        """
         ...
 
-    async def get(self, uri: str, *, limit_bytes: int) -> bytes:
-        """Raises `NotFound`, and `ResourceExhausted` if the object is larger than `limit_bytes`."""
+    async def put_file(self, uri: str, source: Path) -> None:
+        """The same with the content of a local file, for objects that are too large for the memory."""
         ...
 
-    async def stat(self, uri: str) -> ObjectInfo | None: ...
+    async def get(self, uri: str, *, limit_bytes: int, offset: int = 0, length: int | None = None) -> bytes:
+        """The object, or `length` bytes of it from `offset` (fewer at its end).
+
+        Raises `NotFound`, and `ResourceExhausted` if what was asked for is larger than `limit_bytes`.
+        """
+        ...
+
+    async def stat(self, uri: str, *, with_md5: bool = False) -> ObjectInfo | None:
+        """`with_md5` may cost a read of the whole object."""
+        ...
 
     async def sign(
         self, uri: str, verb: Verb, *, lifetime: timedelta, origin: str, md5: bytes | None = None
     ) -> SignedUrl:
         """`origin` is the scheme and host under which the asking client reached this server, for
-        stores whose signed URLs lead to the server itself."""
+        stores whose signed URLs lead to the server itself. The object need not exist."""
         ...

@@ -1,0 +1,31 @@
+"""The bounded pool in which a store does its blocking I/O."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEFAULT_THREADS = 8
+"""Enough to keep a disk busy; a cold file server with more at once only gets slower."""
+
+
+class StoreThreads:
+    """Runs blocking functions; what finds no free thread waits its turn.
+
+    A caller that is cancelled stops waiting, but a function that has begun runs to its end.
+    """
+
+    def __init__(self, size: int = DEFAULT_THREADS) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=size, thread_name_prefix="store")
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: function(*args, **kwargs))
+
+    def close(self) -> None:
+        """Waits for what has begun; drops what has not."""
+        self._pool.shutdown(cancel_futures=True)
