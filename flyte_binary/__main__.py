@@ -1,0 +1,7 @@
+"""`python -m flyte_binary`."""
+
+import sys
+
+from flyte_binary.cli import main
+
+sys.exit(main())

@@ -1,0 +1,92 @@
+"""What the settings must be together, beyond the type and the limits of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
+
+from flyte_binary.config.errors import Problem
+from flyte_binary.config.model import Config, Server
+
+Found = Iterator[tuple[str, str]]
+"""The paths of wrong settings, each with what is wrong."""
+
+
+def check(config: Config, origins: Mapping[str, str]) -> list[Problem]:
+    """All problems; `origins` tells where a setting was said."""
+    checks: tuple[Callable[[Config], Found], ...] = (_address, _store, _domains, _peers, _environment, _upload_prefix)
+    return [Problem(path, origins.get(path, ""), text) for each in checks for path, text in each(config)]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a listener on `host`; a name other than `localhost` may resolve to anything."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def host_names(server: Server) -> frozenset[str]:
+    """The names, in lower case, that a Host header may carry besides IP addresses; `*` among them allows all."""
+    names = {"localhost", server.host, *server.allowed_hosts, urlsplit(server.public_url).hostname or ""}
+    return frozenset(name.lower() for name in names if name)
+
+
+def _address(config: Config) -> Found:
+    server = config.runs.server
+    if is_loopback(server.host) or server.allow_unauthenticated:
+        return
+    yield (
+        "runs.server.host",
+        f'"{server.host}" can be reached by others, and this server asks nobody to log in, so whoever reaches it can run '
+        "programs here; expected a loopback address such as 127.0.0.1, or runs.server.allowUnauthenticated: true if "
+        "that is meant",
+    )
+
+
+def _store(config: Config) -> Found:
+    prefix = config.runs.storage_prefix
+    scheme, separator, _ = prefix.partition("://")
+    if separator and scheme != "file":
+        yield (
+            "runs.storagePrefix",
+            f"found a {scheme}:// address; this version stores on the local disk only: expected an absolute path",
+        )
+    elif prefix and not config.store_uri.startswith("/"):
+        yield "runs.storagePrefix", f'found "{prefix}"; expected an absolute path, such as "/var/lib/flyte/store"'
+
+
+def _domains(config: Config) -> Found:
+    ids = [domain.id for domain in config.runs.domains]
+    if not ids:
+        yield "runs.domains", "found an empty list; expected at least one domain"
+    for twice in sorted({name for name in ids if ids.count(name) > 1}):
+        yield "runs.domains", f'the domain "{twice}" is listed twice'
+
+
+def _peers(config: Config) -> Found:
+    for peer in config.runs.identity_headers.trusted_peers:
+        try:
+            ip_network(peer, strict=False)
+        except ValueError:
+            yield (
+                "runs.identityHeaders.trustedPeers",
+                f'found "{peer}"; expected an IP address, or a network such as "10.0.0.0/8"',
+            )
+
+
+def _environment(config: Config) -> Found:
+    for path, names in (
+        ("executor.environment", config.executor.environment),
+        ("executor.passEnvironment", config.executor.pass_environment),
+    ):
+        for name in names:
+            if not name or "=" in name or "\0" in name:
+                yield path, f'found "{name}"; expected the name of an environment variable'
+
+
+def _upload_prefix(config: Config) -> Found:
+    prefix = config.dataproxy.upload.storage_prefix
+    if any(part in ("", ".", "..") for part in prefix.split("/")):
+        yield "dataproxy.upload.storagePrefix", f'found "{prefix}"; expected a relative path, such as "uploads"'

@@ -1,0 +1,267 @@
+"""Every setting of the server, with its default and its meaning.
+
+The defaults are a laptop's: nothing has to be set. The YAML key of a field is its name in camelCase, unless `key` says
+otherwise; the paths are those of the reference backend where the idea is the same. `docs/configuration.md` is made from
+the docstrings here (`make docs`). Durations are `timedelta` and sizes `int` with `_bytes`; YAML wants their unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+from flyte_binary.config.bounds import HEADER, HOST, NAME, ORIGIN, URL, Between
+
+
+def _key(name: str) -> Mapping[str, str]:
+    """Metadata of a field whose YAML key is not its name in camelCase."""
+    return {"key": name}
+
+
+class LogLevel(Enum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @classmethod
+    def _missing_(cls, value: object) -> LogLevel | None:
+        """Also `warn`, and the numbers 0 (panic) to 5 (debug) of the reference backend."""
+        numbers = {"5": cls.DEBUG, "4": cls.INFO, "3": cls.WARNING, "2": cls.ERROR, "1": cls.ERROR, "0": cls.ERROR}
+        return {**numbers, "warn": cls.WARNING}.get(str(value).lower())
+
+
+class LogFormat(Enum):
+    AUTO = "auto"
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatter:
+    type: LogFormat = LogFormat.AUTO
+    """Shape of the server's own log lines: `text`, `json`, or `auto`, which is text at a terminal and JSON elsewhere.
+    YAML: logger.formatter.type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logger:
+    level: LogLevel = LogLevel.INFO
+    """The least level that the server logs: `debug`, `info`, `warning` or `error`, or the reference backend's numbers 0
+    to 5. YAML: logger.level."""
+
+    formatter: Formatter = field(default_factory=Formatter)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cors:
+    allowed_origins: tuple[Annotated[str, ORIGIN], ...] = ()
+    """Origins of the web pages that may call this server from a browser, besides its own. YAML:
+    runs.server.cors.allowedOrigins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    host: Annotated[str, HOST] = "127.0.0.1"
+    """Address to listen on. Any other than a loopback address needs authentication, or `allowUnauthenticated`. YAML:
+    runs.server.host."""
+
+    port: Annotated[int, Between(0, 65535)] = 30080
+    """Port to listen on; 0 takes a free one. `flyte create config --devbox` points at the default. YAML:
+    runs.server.port."""
+
+    public_url: Annotated[str, URL] = ""
+    """Scheme and host under which users reach this server, for links that it hands out. Empty: the address under which
+    each request came in. YAML: runs.server.publicUrl."""
+
+    allowed_hosts: tuple[Annotated[str, HOST], ...] = ()
+    """Names that the Host header of a request may carry besides `localhost`, IP addresses, `host` and the host of
+    `publicUrl`; `*` allows all. The check keeps a web page from reaching this server through a name of its own that
+    resolves to it. YAML: runs.server.allowedHosts."""
+
+    allow_unauthenticated: bool = False
+    """Listen on an address that others can reach although nobody has to log in. Everybody who reaches it may then run
+    programs on this machine. YAML: runs.server.allowUnauthenticated."""
+
+    max_request_size_bytes: Annotated[int, Between(1024 * 1024)] = 64 * 1024 * 1024
+    """Largest body of a request, after decompression. YAML: runs.server.maxRequestSize."""
+
+    shutdown_timeout: timedelta = timedelta(seconds=10)
+    """How long a stop waits for requests in progress before it cuts them. YAML: runs.server.shutdownTimeout."""
+
+    cors: Cors = field(default_factory=Cors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    id: Annotated[str, NAME]
+    """What requests and paths call the domain. YAML: runs.domains[].id."""
+
+    name: str = ""
+    """What the console calls it; the id if empty. YAML: runs.domains[].name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sqlite:
+    path: Path | None = None
+    """The database file, on a disk of this machine (no network share). Default: `flyte.db` in `dataDir`. YAML:
+    runs.database.sqlite.path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    sqlite: Sqlite = field(default_factory=Sqlite)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityHeaders:
+    trusted_peers: tuple[str, ...] = ()
+    """Addresses or networks (`10.0.0.0/8`) of the proxies whose identity headers are believed. From anyone else they
+    are ignored. YAML: runs.identityHeaders.trustedPeers."""
+
+    claims_jwt_header: Annotated[str, HEADER] = "X-Amzn-Oidc-Data"
+    """Header that carries the user's claims as a JWT. Empty: none. YAML: runs.identityHeaders.claimsJwtHeader."""
+
+    subject_header: Annotated[str, HEADER] = "X-Amzn-Oidc-Identity"
+    """Header that carries the user's subject as plain text. Empty: none. YAML: runs.identityHeaders.subjectHeader."""
+
+    email_header: Annotated[str, HEADER] = ""
+    """Header that carries the user's e-mail address as plain text. Empty: none. YAML:
+    runs.identityHeaders.emailHeader."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    storage_prefix: str = ""
+    """Where inputs, outputs, code and logs are stored: an absolute path (or `file:///...`). Default: `store` in
+    `dataDir`. YAML: runs.storagePrefix."""
+
+    seed_projects: tuple[Annotated[str, NAME], ...] = ("flytesnacks",)
+    """Projects that the start creates if they do not exist. YAML: runs.seedProjects."""
+
+    domains: tuple[Domain, ...] = (
+        Domain(id="development", name="Development"),
+        Domain(id="production", name="Production"),
+        Domain(id="staging", name="Staging"),
+    )
+    """The domains that every project has, as a list of `id` and `name`. YAML: runs.domains."""
+
+    server: Server = field(default_factory=Server)
+    database: Database = field(default_factory=Database)
+    identity_headers: IdentityHeaders = field(default_factory=IdentityHeaders)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    max_size_bytes: int = 100 * 1024 * 1024
+    """Largest file that a signed upload URL takes. YAML: dataproxy.upload.maxSize."""
+
+    max_expires_in: timedelta = timedelta(hours=1)
+    """Longest life of a signed upload URL. YAML: dataproxy.upload.maxExpiresIn."""
+
+    storage_prefix: str = "uploads"
+    """Folder below `runs.storagePrefix` that uploads go to. YAML: dataproxy.upload.storagePrefix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    max_expires_in: timedelta = timedelta(hours=1)
+    """Longest life of a signed download URL. YAML: dataproxy.download.maxExpiresIn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataproxy:
+    upload: Upload = field(default_factory=Upload)
+    download: Download = field(default_factory=Download)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheService:
+    heartbeat_grace_period_multiplier: Annotated[int, Between(1)] = 3
+    """After how many missed heartbeats the reservation of an owner outside this server expires. YAML:
+    cache_service.heartbeatGracePeriodMultiplier."""
+
+    max_reservation_heartbeat: timedelta = timedelta(seconds=10)
+    """Longest time between two heartbeats that such an owner may ask for. YAML:
+    cache_service.maxReservationHeartbeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLogs:
+    max_size_bytes: Annotated[int, Between(64 * 1024)] = 100 * 1024 * 1024
+    """Size at which the log of one attempt is cut, with a line that says so. YAML: executor.logs.maxSize."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GarbageCollection:
+    max_ttl: Annotated[timedelta, Between(0)] = field(default=timedelta(), metadata=_key("maxTTL"))
+    """How long the working folder of an attempt stays after its end, to look at what a task left there; with `0` it
+    goes as soon as outcome and log are stored. YAML: executor.gc.maxTTL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    interpreter: Path | None = None
+    """The Python that tasks run under; it needs the `flyte` package. Default: the one of the active virtual
+    environment, else the server's own. YAML: executor.interpreter."""
+
+    cores: Annotated[float, Between(0.1)] | None = None
+    """CPU cores that running tasks may ask for together. Default: all of this machine. YAML: executor.cores."""
+
+    memory_bytes: Annotated[int, Between(64 * 1024 * 1024)] | None = None
+    """Memory that running tasks may ask for together. Default: all of this machine. YAML: executor.memory."""
+
+    fork_server: bool = True
+    """Start attempts as forks of a process that has the SDK loaded already, where the system can: tens of milliseconds
+    instead of about a second. YAML: executor.forkServer."""
+
+    max_system_failures: Annotated[int, Between(0)] = 3
+    """How many failures of the platform, other than lost processes, one action survives before it fails for good.
+    YAML: executor.maxSystemFailures."""
+
+    max_infrastructure_failures: Annotated[int, Between(0)] = 10
+    """How many times one action survives that its process is lost (killed from outside, machine restarted). YAML:
+    executor.maxInfrastructureFailures."""
+
+    max_retries: Annotated[int, Between(0)] = 100
+    """Upper limit for the retries that a task asks for. YAML: executor.maxRetries."""
+
+    stop_grace: Annotated[timedelta, Between(0)] = timedelta(seconds=5)
+    """How long an attempt has between being asked to end and being killed. YAML: executor.stopGrace."""
+
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Environment variables of every task, below those of the task itself. A map, or a list of maps. YAML:
+    executor.environment."""
+
+    pass_environment: tuple[str, ...] = ()
+    """Names of environment variables that every task gets from the server, whose own environment tasks do not see
+    otherwise. YAML: executor.passEnvironment."""
+
+    logs: TaskLogs = field(default_factory=TaskLogs)
+    gc: GarbageCollection = field(default_factory=GarbageCollection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    data_dir: Path = field(default_factory=lambda: Path("~/.flyte-binary").expanduser())
+    """Folder of everything that this server keeps: database, object store, running attempts. YAML: dataDir."""
+
+    runs: Runs = field(default_factory=Runs)
+    dataproxy: Dataproxy = field(default_factory=Dataproxy)
+    cache_service: CacheService = field(default_factory=CacheService, metadata=_key("cache_service"))
+    executor: Executor = field(default_factory=Executor)
+    logger: Logger = field(default_factory=Logger)
+
+    @property
+    def sqlite_path(self) -> Path:
+        return self.runs.database.sqlite.path or self.data_dir / "flyte.db"
+
+    @property
+    def store_uri(self) -> str:
+        """Base URI of the object store; on the local disk a plain absolute path, never `file://`, which the SDK
+        misreads in a raw-data prefix."""
+        return self.runs.storage_prefix.removeprefix("file://").rstrip("/") or str(self.data_dir / "store")
