@@ -1,0 +1,44 @@
+"""Tasks that are cancelled, aborted, fail at every attempt or take longer than they may."""
+
+import asyncio
+from datetime import timedelta
+
+import flyte
+from sizes import SMALL
+
+env = flyte.TaskEnvironment(name="canc", resources=SMALL)
+
+
+@env.task
+async def slow(s: int) -> int:
+    await asyncio.sleep(s)
+    return s
+
+
+@env.task
+async def main() -> str:
+    try:
+        await asyncio.wait_for(slow(60), timeout=1)
+    except TimeoutError:
+        return "timed out as expected"
+    return "not timed out"
+
+
+@env.task
+async def main2() -> str:
+    try:
+        await slow(60)
+    except Exception as error:
+        return f"aborted {error}"
+    return "child ended by itself"
+
+
+@env.task(retries=2)
+async def flaky() -> int:
+    raise ValueError("flaky")
+
+
+@env.task(timeout=timedelta(seconds=2))
+async def tmo() -> int:
+    await asyncio.sleep(20)
+    return 1

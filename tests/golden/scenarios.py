@@ -1,0 +1,93 @@
+"""Which recorded conversations are compared, and how each is played again.
+
+*Replayed* conversations are sent call by call; their placeholders for runs are bound to runs that our server made.
+*Driven* ones need a task to run: an equivalent small program goes through the SDK and a recorder of ours.
+A later part adds its services to `SERVED` and its conversations to one of the two tables.
+"""
+
+from __future__ import annotations
+
+SERVED = frozenset(
+    {
+        "flyteidl2.actions.ActionsService",
+        "flyteidl2.auth.AuthMetadataService",
+        "flyteidl2.auth.IdentityService",
+        "flyteidl2.cacheservice.CacheService",
+        "flyteidl2.cacheservice.v2.CacheService",
+        "flyteidl2.cluster.ClusterService",
+        "flyteidl2.dataproxy.DataProxyService",
+        "flyteidl2.imagebuilder.ImageService",
+        "flyteidl2.project.ProjectService",
+        "flyteidl2.task.TaskService",
+        "flyteidl2.workflow.EventsProxyService",
+        "flyteidl2.workflow.InternalRunService",
+        "flyteidl2.workflow.QueueService",
+        "flyteidl2.workflow.RunLogsService",
+        "flyteidl2.workflow.RunService",
+        "flyteidl2.workflow.StateService",
+        "flyteidl2.workflow.TranslatorService",
+    }
+)
+"""Services whose calls are kept in the fixtures; calls of other services are left out of a conversation."""
+
+DRIVEN = (
+    "hello-run-and-wait",
+    "fan-out-5",
+    "nested-run",
+    "failing-task",
+    "exit-code-3",
+    "retries-exhausted",
+    "retry-second-attempt-ok",
+    "void-task",
+    "trace-ok",
+    "trace-failed",
+    "cache-miss",
+    "cache-hit",
+    "cache-child-hit",
+    "cache-serialize",
+    "cache-hit-follow-logs",
+    "condition-signal",
+    "condition-timeout",
+    "task-timeout",
+    "child-cancelled-by-parent",
+    "abort-action",
+    "abort-run",
+    "abort-run-early",
+    "deploy",
+    "run-deployed",
+    "get-run-action-logs-io",
+    "rerun",
+    "ui-watch-streams",
+)
+
+REPLAYED: dict[str, tuple[str, ...]] = {
+    "whoami": (),
+    "projects": (),
+    "upload-location": (),
+    "codec-json-and-get": ("get-run-action-logs-io",),
+    "errors": ("get-run-action-logs-io",),
+    "errors-streams": ("get-run-action-logs-io",),
+    "errors-empty-request": (),
+    "tasks": ("deploy",),
+    "trace-details": ("trace-ok", "trace-failed"),
+    "condition-details": ("condition-signal", "condition-timeout"),
+    "abort-details": ("abort-action", "abort-run", "abort-run-early", "child-cancelled-by-parent"),
+    "abort-succeeded-run": ("get-run-action-logs-io",),
+}
+"""Scenario → the driven scenarios whose runs its placeholders `<run:1>`, `<run:2>`, … stand for, in that order."""
+
+OF_LATER_PARTS = {"deploy": frozenset({"UploadInputs", "OPERATION_UPLOAD_TRIGGER"})}
+"""Scenario → methods or SelectCluster operations left out of it: here the inputs of triggers."""
+
+NOT_COMPARED = {
+    "condition-timeout-again": "a second recording of condition-timeout",
+    "exit-code-3-again": "three more recordings of exit-code-3",
+    "watch-actions-finished-runs": "its streams are those of the runs of the other scenarios, watched later; "
+    "the parts that matter are in ui-watch-streams and in the test of orphaned children of the watch tree",
+    "k8s-interruptible": "what it shows is in the pod, which belongs to the cluster backend",
+    "k8s-pod-template": "what it shows is in the pod, which belongs to the cluster backend",
+    "k8s-resources-secret-env": "what it shows is in the pod, which belongs to the cluster backend",
+    "k8s-secret-file": "what it shows is in the pod, which belongs to the cluster backend",
+    "secret-file-abort": "belongs to secrets, a later part",
+}
+"""Recordings without a fixture, each with its reason. Recordings of apps, secrets, settings and triggers come later."""

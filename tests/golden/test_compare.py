@@ -1,0 +1,111 @@
+"""What the comparer reports, and what it lets pass."""
+
+from __future__ import annotations
+
+from tests.golden.compare import Difference, Phases, differences
+from tests.golden.normalise import Json, normalise
+
+READ = "flyteidl2.workflow.RunService/GetRunDetails"
+WATCH = "flyteidl2.workflow.RunService/WatchActionDetails"
+UPDATES = "flyteidl2.actions.ActionsService/WatchForUpdates"
+
+
+def read(response: Json) -> Json:
+    return {"from": "sdk", "method": READ, "request": {"runId": {"name": "r1"}}, "response": response}
+
+
+def watch(phases: list[str], **more: Json) -> Json:
+    messages = [{"msg": {"details": {"status": {"phase": f"ACTION_PHASE_{phase}", "attempts": 1}}}} for phase in phases]
+    stream = [*messages, {"end": {}}]
+    return {"from": "sdk", "method": WATCH, "request": {}, "stream": stream, "closed_by": "server", **more}
+
+
+def compared(reference: list[Json], ours: list[Json], *, call_by_call: bool = False) -> list[Difference]:
+    return differences(normalise(reference), normalise(ours), call_by_call=call_by_call)
+
+
+def test_a_field_that_only_the_reference_has_is_missing_and_one_that_only_we_have_is_extra() -> None:
+    [extra, missing] = compared([read({"a": 1, "c": 2})], [read({"c": 2, "Z": 3})])
+    assert (extra.path, extra.kind) == ("sdk/RunService.GetRunDetails/r1/last/response/Z", "extra")
+    assert (missing.path, missing.kind, missing.reference) == (
+        "sdk/RunService.GetRunDetails/r1/last/response/a",
+        "missing",
+        1,
+    )
+
+
+def test_a_number_in_place_of_its_text_is_a_difference() -> None:
+    [difference] = compared([read({"n": "1"})], [read({"n": 1})])
+    assert (difference.kind, difference.reference, difference.ours) == ("changed", "1", 1)
+
+
+def test_another_error_code_is_a_difference_and_other_words_are_not() -> None:
+    def failed(code: str, words: str) -> Json:
+        return {"from": "sdk", "method": READ, "request": {}, "error": {"code": code, "message": words}, "http": 404}
+
+    assert compared([failed("not_found", "a")], [failed("not_found", "b")], call_by_call=True) == []
+    [difference] = compared([failed("unknown", "a")], [failed("not_found", "a")], call_by_call=True)
+    assert difference.path == "sdk/RunService.GetRunDetails/1/error/code"
+
+
+def test_an_error_in_place_of_an_answer_is_reported_from_both_sides() -> None:
+    ours = {"from": "sdk", "method": READ, "request": {"runId": {"name": "r1"}}, "error": {"code": "internal"}}
+    assert [(found.path.rpartition("/")[2], found.kind) for found in compared([read({})], [ours])] == [
+        ("error", "extra"),
+        ("response", "missing"),
+    ]
+
+
+def test_a_call_without_counterpart_is_reported() -> None:
+    assert [found.kind for found in compared([read({})], [])] == ["missing"]
+
+
+def test_reads_of_one_state_count_by_the_last_answer() -> None:
+    assert compared([read({"n": 1}), read({"n": 2})], [read({"n": 2})]) == []
+    assert len(compared([read({"n": 1}), read({"n": 2})], [read({"n": 1})])) == 1
+
+
+def test_intermediate_phases_may_be_left_out_by_either_side() -> None:
+    assert compared([watch(["QUEUED", "INITIALIZING", "SUCCEEDED"])], [watch(["RUNNING", "SUCCEEDED"])]) == []
+
+
+def test_phases_in_another_order_are_a_difference() -> None:
+    assert not Phases(["RUNNING", "QUEUED", "FAILED"]).agrees_with(Phases(["QUEUED", "RUNNING", "FAILED"]))
+    assert not Phases(["RUNNING", "INITIALIZING", "FAILED"]).agrees_with(Phases(["QUEUED", "FAILED"]))
+
+
+def test_a_final_phase_that_the_reference_did_not_pass_through_is_a_difference() -> None:
+    assert not Phases(["RUNNING", "FAILED", "SUCCEEDED"]).agrees_with(Phases(["RUNNING", "SUCCEEDED"]))
+
+
+def test_another_last_phase_is_a_difference() -> None:
+    paths = [found.path.rpartition("stream/")[2] for found in compared([watch(["SUCCEEDED"])], [watch(["FAILED"])])]
+    assert paths == ["last/status/phase", "phases"]
+
+
+def test_a_watch_that_is_opened_again_is_read_as_one_and_its_early_end_is_reported() -> None:
+    [difference] = compared([watch(["RUNNING"]), watch(["SUCCEEDED"])], [watch(["RUNNING", "SUCCEEDED"])])
+    assert difference.path.endswith("/closes")
+    assert (difference.reference, difference.ours) == ("stale", "up to date")
+
+
+def test_updates_before_the_sentinel_are_the_snapshot() -> None:
+    def updates(*names: str) -> Json:
+        sentinel = {"msg": {"controlMessage": {"sentinel": True}}}
+        entries = [
+            {"msg": {"actionUpdate": {"actionId": {"name": name}, "phase": "ACTION_PHASE_RUNNING"}}}
+            if name
+            else sentinel
+            for name in names
+        ]
+        return {"from": "pod", "method": UPDATES, "request": {}, "stream": entries}
+
+    assert compared([updates("a0", "", "child")], [updates("a0", "", "child", "child")]) == []
+    changed = compared([updates("a0", "", "child")], [updates("a0", "child", "")])
+    assert [found.path for found in changed] == ["pod/ActionsService.WatchForUpdates/stream/snapshot/length"]
+
+
+def test_an_aborted_connection_is_told_from_an_error() -> None:
+    crashed = {"from": "sdk", "method": READ, "request": {}, "aborted": "connection closed"}
+    refused = {"from": "sdk", "method": READ, "request": {}, "error": {"code": "invalid_argument"}}
+    assert [found.kind for found in compared([crashed], [refused], call_by_call=True)] == ["missing", "extra"]
