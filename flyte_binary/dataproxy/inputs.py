@@ -1,0 +1,93 @@
+"""UploadInputs: the inputs of a run that is about to be created, stored and hashed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Collection
+
+from flyteidl2.common import run_pb2
+from flyteidl2.dataproxy import dataproxy_service_pb2 as pb
+from flyteidl2.task import common_pb2, task_definition_pb2
+
+from flyte_binary.dataproxy.ports import Tasks
+from flyte_binary.dataproxy.require import KnownProjects
+from flyte_binary.domain import cache_keys, locations
+from flyte_binary.domain.errors import InvalidArgument, NotFound
+from flyte_binary.domain.ids import ProjectId, TaskId
+from flyte_binary.storage.store import ObjectStore
+from flyte_binary.storage.uris import join
+
+_FOLDER = "inputs"
+_LARGE_BYTES = 256 * 1024
+"""From here on, hashing and serialising take milliseconds and leave the event loop."""
+
+
+class InputUploads:
+    def __init__(self, store: ObjectStore, projects: KnownProjects, tasks: Tasks) -> None:
+        self._store = store
+        self._projects = projects
+        self._tasks = tasks
+
+    async def upload(self, request: pb.UploadInputsRequest) -> pb.UploadInputsResponse:
+        """The same inputs twice are one object.
+
+        Its folder is named after *all* that it holds and not after the hash, which leaves out ignored
+        inputs and the context: a second run whose inputs differ only there must not overwrite what the
+        first one, still queued, is going to read.
+        """
+        scope = _scope(request)
+        base = self._base(request.base_dir)
+        await self._projects.require(scope, field=request.WhichOneof("id") or "")
+        task = await self._task(request)
+        ignored = frozenset(task.task_template.metadata.cache_ignore_input_vars)
+        content, digest, hashed = await _serialised(request.inputs, ignored)
+        folder = join(base, _FOLDER, scope.project, scope.domain, digest)
+        await self._store.put(join(folder, locations.INPUTS), content)
+        return pb.UploadInputsResponse(offloaded_input_data=run_pb2.OffloadedInputData(uri=folder, inputs_hash=hashed))
+
+    def _base(self, base_dir: str) -> str:
+        if base_dir and not self._store.covers(base_dir):
+            raise InvalidArgument(f"base_dir {base_dir!r} is outside the folders that this server stores in")
+        return base_dir or self._store.base_uri
+
+    async def _task(self, request: pb.UploadInputsRequest) -> task_definition_pb2.TaskSpec:
+        match request.WhichOneof("task"):
+            case "task_spec":
+                return request.task_spec
+            case "task_id":
+                return await self._deployed(TaskId.from_proto(request.task_id))
+            case "trigger_name":
+                trigger = request.trigger_name
+                task = await self._tasks.of_trigger(trigger)
+                if task is None:
+                    raise NotFound(f'trigger "{trigger.name}" of task "{trigger.task_name}" not found')
+                return await self._deployed(task)
+            case _:
+                raise InvalidArgument("one of task_id, task_spec and trigger_name is required")
+
+    async def _deployed(self, task: TaskId) -> task_definition_pb2.TaskSpec:
+        spec = await self._tasks.spec(task)
+        if spec is None:
+            raise NotFound(f'task "{task.name}" in version "{task.version}" not found in {task.project}/{task.domain}')
+        return spec
+
+
+def _scope(request: pb.UploadInputsRequest) -> ProjectId:
+    match request.WhichOneof("id"):
+        case "run_id":
+            return ProjectId(request.run_id.project, request.run_id.domain)
+        case "project_id":
+            return ProjectId(request.project_id.name, request.project_id.domain)
+        case _:
+            raise InvalidArgument("one of run_id and project_id is required")
+
+
+async def _serialised(inputs: common_pb2.Inputs, ignored: Collection[str]) -> tuple[bytes, str, str]:
+    """The bytes to store, their digest, and the hash for cache keys."""
+
+    def work() -> tuple[bytes, str, str]:
+        content = inputs.SerializeToString(deterministic=True)
+        return content, hashlib.sha256(content).hexdigest(), cache_keys.inputs_hash(inputs.literals, ignored)
+
+    return work() if inputs.ByteSize() < _LARGE_BYTES else await asyncio.to_thread(work)
