@@ -38,7 +38,7 @@ Every setting can also be an environment variable: runs.server.port is FLYTE_BIN
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code; the entry point of the `flyte-binary` script."""
     arguments = _parser().parse_intermixed_args(argv)
-    if arguments.command == "version":
+    if arguments.version or arguments.command == "version":
         return _version()
     # Here, so that `version` need not load the YAML reader and the model.
     from flyte_binary.config.errors import ConfigError  # noqa: PLC0415
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH=VALUE",
         help="one setting, such as runs.server.port=8090; may be given several times",
     )
-    parser.add_argument("--version", action="store_const", const="version", dest="command", help="same as `version`")
+    parser.add_argument("--version", action="store_true", help="same as the command")
     return parser
 
 

@@ -39,9 +39,9 @@ def _address(config: Config) -> Found:
         return
     yield (
         "runs.server.host",
-        f'"{server.host}" can be reached by others, and this server asks nobody to log in, so whoever reaches it can run '
-        "programs here; expected a loopback address such as 127.0.0.1, or runs.server.allowUnauthenticated: true if "
-        "that is meant",
+        f'"{server.host}" can be reached by others, and this server asks nobody to log in, so whoever reaches it can '
+        "run programs here; expected a loopback address such as 127.0.0.1, or runs.server.allowUnauthenticated: true, "
+        "if that is meant",
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -16,11 +17,14 @@ _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Any: only 
 class Given:
     """A value somebody wrote: a scalar, a `list` of `Given`, or a `dict` of key to `Given`."""
 
-    value: object
+    value: Value
     origin: str
     """`flyte.yaml:3`, the name of an environment variable, or a flag."""
     is_text: bool = False
     """It comes from a flag or the environment, where everything is text: `1` may be meant as a number."""
+
+
+Value: TypeAlias = str | int | float | bool | date | bytes | list[Given] | dict[str, Given] | None
 
 
 def parse_yaml(text: str, origin: Callable[[int], str]) -> Given | None:
@@ -51,11 +55,12 @@ def _given(loader: Any, node: yaml.Node, origin: Callable[[int], str]) -> Given:
             if key in entries:
                 raise ValueError(f"line {key_node.start_mark.line + 1}: the key {key} is given twice")
             # At the key, since the value of a section starts a line below.
-            entries[key] = _given(loader, value_node, lambda _, at=key_node.start_mark.line + 1: origin(at))
+            value = _given(loader, value_node, origin).value
+            entries[key] = Given(value, origin(key_node.start_mark.line + 1))
         return Given(entries, where)
     if isinstance(node, yaml.SequenceNode):
         return Given([_given(loader, item, origin) for item in node.value], where)
-    return Given(loader.construct_object(node), where)
+    return Given(loader.construct_object(node, deep=True), where)
 
 
 def _sentence(error: yaml.YAMLError) -> str:

@@ -77,7 +77,7 @@ def _choose_section(reader: Reader, chosen: dict[str, Given], section: Section, 
         reader.problem(prefix.rstrip("."), given, f"is a section; expected keys in it ({known})")
         return
     seen: dict[str, str] = {}
-    for key, item in cast("dict[str, Given]", given.value).items():
+    for key, item in given.value.items():
         entry = section.entries.get(folded(key))
         if entry is None:
             reader.unknown_key(section, prefix, key, item)
@@ -99,7 +99,7 @@ def _choose_leaf(
             given = Given({".".join(rest): given}, given.origin)
         before = chosen.get(path)
         if before is not None and isinstance(before.value, dict) and isinstance(given.value, dict):
-            merged = {**cast("dict[str, Given]", before.value), **cast("dict[str, Given]", given.value)}
+            merged = {**before.value, **given.value}
             given = Given(merged, given.origin)
     elif rest:
         reader.problem(".".join((path, *rest)), given, f"no such key; {path} is a value and has no keys in it")

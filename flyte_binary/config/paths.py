@@ -13,8 +13,8 @@ from flyte_binary.config.model import Config, Executor
 
 
 def task_interpreter(executor: Executor, environ: Mapping[str, str], own: Path) -> Path:
-    """The Python for tasks: as configured, else the active virtual environment's if it has the SDK, else the server's
-    `own`."""
+    """The Python for tasks: as configured, else the active virtual environment's if it has the SDK, else `own`, the
+    server's."""
     if executor.interpreter is not None:
         return executor.interpreter
     active = environ.get("VIRTUAL_ENV")
@@ -24,7 +24,7 @@ def task_interpreter(executor: Executor, environ: Mapping[str, str], own: Path) 
 
 
 def check_paths(config: Config, origins: Mapping[str, str]) -> list[Problem]:
-    """Problems with folders that cannot be written to or created, and with files that are not there. Creates nothing."""
+    """Folders that cannot be written to or created, and files that are not there, as problems. Creates nothing."""
     return [Problem(path, origins.get(path, ""), text) for path, text in _path_problems(config)]
 
 

@@ -69,7 +69,7 @@ class Reader:
         if not isinstance(entries, dict):
             raise ValueError("the keys " + ", ".join(entry.key for entry in section.entries.values()))
         values: dict[str, object] = {}
-        for key, item in cast("dict[str, Given]", entries).items():
+        for key, item in entries.items():
             entry = section.entries.get(folded(key))
             if entry is None:
                 self.unknown_key(section, f"{path}.", key, item)
@@ -92,18 +92,18 @@ def _items(given: Given) -> list[Given]:
         given = parse_yaml(text, lambda _line: given.origin) or given
     if not isinstance(given.value, list):
         raise ValueError("a list")
-    return cast("list[Given]", given.value)
+    return given.value
 
 
 def _maps(given: Given) -> list[dict[str, Given]]:
     """A map, or the reference backend's list of maps, which keeps the case of the names there."""
     if given.is_text and isinstance(given.value, str):
         given = parse_yaml(given.value, lambda _line: given.origin) or Given({}, given.origin)
-    items = cast("list[Given]", given.value) if isinstance(given.value, list) else [given]
-    maps = [item.value for item in items]
-    if not all(isinstance(entries, dict) for entries in maps):
+    items = given.value if isinstance(given.value, list) else [given]
+    maps = [item.value for item in items if isinstance(item.value, dict)]
+    if len(maps) < len(items):
         raise ValueError("names with their texts, such as {NAME: text}")
-    return cast("list[dict[str, Given]]", maps)
+    return maps
 
 
 def _scalar(kind: Scalar, given: Given) -> object:

@@ -15,7 +15,7 @@ from flyte_binary.config.model import Config
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    type: type
+    type: type[Any]  # Any: of a field, whatever it is
     bounds: Between | Matching | None = None
     size: bool = False
     """An `int` of bytes, written with its unit."""
@@ -72,7 +72,8 @@ def suggestion(section: Section, prefix: str, key: str) -> str | None:
     if close := difflib.get_close_matches(folded(key), siblings, n=1, cutoff=0.6):
         return prefix + siblings[close[0]]
     paths = [path for path, _ in leaves(schema())]
-    elsewhere = [path for path in paths if folded(path.rpartition(".")[2]) == folded(key)]
+    sections = {path.rpartition(".")[0] for path in paths if "." in path}
+    elsewhere = [path for path in (*paths, *sections) if folded(path.rpartition(".")[2]) == folded(key)]
     return elsewhere[0] if len(elsewhere) == 1 else None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from enum import Enum
+from typing import cast
 
 from flyte_binary.config.load import Loaded, settings
 from flyte_binary.config.schema import Scalar, leaves, schema
@@ -35,9 +36,10 @@ def text_of(value: object, *, size: bool = False) -> str:
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {text_of(item)}" for key, item in value.items()) + "}"
+        entries = cast("Mapping[str, object]", value).items()
+        return "{" + ", ".join(f"{key}: {text_of(item)}" for key, item in entries) + "}"
     if isinstance(value, tuple):
-        return "[" + ", ".join(text_of(item) for item in value) + "]"
+        return "[" + ", ".join(text_of(item) for item in cast("tuple[object, ...]", value)) + "]"
     if is_dataclass(value):
         return "{" + ", ".join(f"{each.name}: {text_of(getattr(value, each.name))}" for each in fields(value)) + "}"
     return str(value) or '""'
