@@ -12,9 +12,10 @@ from flyteidl2.task import common_pb2, task_definition_pb2
 
 from flyte_binary.dataproxy.ports import Tasks
 from flyte_binary.dataproxy.require import KnownProjects
-from flyte_binary.domain import cache_keys, locations
+from flyte_binary.domain import locations
 from flyte_binary.domain.errors import InvalidArgument, NotFound
 from flyte_binary.domain.ids import ProjectId, TaskId
+from flyte_binary.domain.inputs_hash import inputs_hash
 from flyte_binary.storage.store import ObjectStore
 from flyte_binary.storage.uris import join
 
@@ -88,6 +89,6 @@ async def _serialised(inputs: common_pb2.Inputs, ignored: Collection[str]) -> tu
 
     def work() -> tuple[bytes, str, str]:
         content = inputs.SerializeToString(deterministic=True)
-        return content, hashlib.sha256(content).hexdigest(), cache_keys.inputs_hash(inputs.literals, ignored)
+        return content, hashlib.sha256(content).hexdigest(), inputs_hash(inputs, ignored=ignored)
 
     return work() if inputs.ByteSize() < _LARGE_BYTES else await asyncio.to_thread(work)

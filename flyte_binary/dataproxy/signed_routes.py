@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 
 import structlog
@@ -88,8 +89,10 @@ class _SignedFiles:
             self._check_announced(request)
             md5 = await self._receive(request, path, expected)
         except FlyteError as error:
+            await self._discard_rest(request)
             return _refused(request, path, _STATUS.get(error.code, 500), error.message)
         except _TooLarge:
+            await self._discard_rest(request)
             return _refused(request, path, 413, f"the content is larger than {self._max_bytes} bytes")
         except TimeoutError:
             return _refused(request, path, 408, f"nothing was received for {_STALLED_SECONDS:g} seconds")
@@ -116,8 +119,8 @@ class _SignedFiles:
 
     async def _receive(self, request: Request, path: str, expected: bytes | None) -> bytes:
         """The MD5 of the content, which is stored."""
-        async with self._store.receive(path) as incoming:
-            async for piece in _pieces(request):
+        async with self._store.receive(path) as incoming, aclosing(_pieces(request)) as pieces:
+            async for piece in pieces:
                 if incoming.size_bytes + len(piece) > self._max_bytes:
                     raise _TooLarge
                 await incoming.write(piece)
@@ -127,6 +130,18 @@ class _SignedFiles:
                 )
             await incoming.commit()
             return incoming.md5
+
+
+    async def _discard_rest(self, request: Request) -> None:
+        """Read what still comes, as much as a good upload might be: closing the connection under a client
+        that still writes would reset it, and the client would see that instead of the reason."""
+        left = self._max_bytes
+        with suppress(ClientDisconnect, TimeoutError, RuntimeError):  # RuntimeError: all was read already
+            async with asyncio.timeout(_STALLED_SECONDS):
+                async for chunk in request.stream():
+                    left -= len(chunk)
+                    if left <= 0:
+                        return
 
 
 def _path(request: Request) -> str:
@@ -147,7 +162,7 @@ def _expected_md5(request: Request, grant: Grant) -> bytes | None:
     return announced
 
 
-async def _pieces(request: Request) -> AsyncIterator[bytes]:
+async def _pieces(request: Request) -> AsyncGenerator[bytes]:
     gathered = bytearray()
     stream = aiter(request.stream())
     while True:
@@ -164,7 +179,7 @@ async def _pieces(request: Request) -> AsyncIterator[bytes]:
 
 
 def _refused(request: Request, path: str, status: int, reason: str) -> Response:
-    """The rest of the content is not read, so the connection cannot be used again after a refused PUT."""
+    """Some content may be unread, so the connection is not used again after a refused PUT."""
     _log.warning("signed URL refused", verb=request.method, path=path, status=status, reason=reason)
     headers = {"Connection": "close"} if request.method == "PUT" else {}
     return PlainTextResponse(f"{reason}\n", status_code=status, headers={**_HEADERS, **headers})

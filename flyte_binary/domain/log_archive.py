@@ -128,9 +128,11 @@ def read_index(member: bytes, *, offset: int) -> Index:
     except ValueError as error:
         raise BrokenArchive("the index of the log archive is damaged") from error
     offsets, counts = numbers[0::2], numbers[1::2]
+    if len(offsets) != len(counts):
+        raise BrokenArchive("the index of the log archive is damaged")
     frames: list[Frame] = []
     first_line = 0
-    for start, following, lines in zip(offsets, [*offsets[1:], offset], counts, strict=True):
+    for start, following, lines in zip(offsets, [*offsets, offset][1:], counts, strict=True):
         frames.append(Frame(start, following - start, first_line, lines))
         first_line += lines
     return Index(tuple(frames))

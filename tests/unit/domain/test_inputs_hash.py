@@ -7,7 +7,7 @@ from flyteidl2.task import common_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flyte_binary.domain import cache_keys
+from flyte_binary.domain.inputs_hash import inputs_hash
 
 Literal = literals_pb2.Literal
 
@@ -57,7 +57,7 @@ all_inputs = st.lists(named, max_size=4).map(lambda items: common_pb2.Inputs(lit
 
 
 def hash_of(inputs: common_pb2.Inputs, ignored: set[str] | None = None) -> str:
-    return cache_keys.inputs_hash(inputs.literals, ignored or ())
+    return inputs_hash(inputs, ignored=ignored or ())
 
 
 @settings(max_examples=150, deadline=None)

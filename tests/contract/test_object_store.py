@@ -1,0 +1,187 @@
+"""What every object store does, disk and memory alike."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from flyte_binary.domain.errors import (
+    FailedPrecondition,
+    FlyteError,
+    InvalidArgument,
+    NotFound,
+    PermissionDenied,
+    ResourceExhausted,
+)
+from flyte_binary.storage.disk import DiskStore
+from flyte_binary.storage.signed import UrlSigner
+from flyte_binary.storage.store import ObjectStore, Verb
+from tests.fakes.memory_store import MemoryStore
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+ORIGIN = "http://localhost:30080"
+
+
+@pytest.fixture(params=["disk", "memory"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ObjectStore]:
+    if request.param == "memory":
+        yield MemoryStore(now=lambda: NOW)
+        return
+    disk = DiskStore(tmp_path / "store", UrlSigner(b"k" * 32), sync=False, now=lambda: NOW)
+    await disk.prepare()
+    yield disk
+    disk.close()
+
+
+def at(store: ObjectStore, key: str) -> str:
+    return f"{store.base_uri}/{key}"
+
+
+async def test_what_was_put_is_what_is_got(store: ObjectStore) -> None:
+    await store.put(at(store, "a/b/inputs.pb"), b"content")
+    assert await store.get(at(store, "a/b/inputs.pb"), limit_bytes=7) == b"content"
+
+
+async def test_an_empty_object_is_an_object(store: ObjectStore) -> None:
+    await store.put(at(store, "outputs.pb"), b"")
+    assert await store.get(at(store, "outputs.pb"), limit_bytes=0) == b""
+    info = await store.stat(at(store, "outputs.pb"))
+    assert info is not None
+    assert info.size_bytes == 0
+
+
+async def test_a_second_put_replaces_the_first(store: ObjectStore) -> None:
+    await store.put(at(store, "a"), b"a longer first version")
+    await store.put(at(store, "a"), b"second")
+    assert await store.get(at(store, "a"), limit_bytes=100) == b"second"
+
+
+async def test_concurrent_puts_leave_one_of_them_whole(store: ObjectStore) -> None:
+    versions = [bytes([n]) * 100_000 for n in range(8)]
+    await asyncio.gather(*(store.put(at(store, "contested"), version) for version in versions))
+    assert await store.get(at(store, "contested"), limit_bytes=200_000) in versions
+
+
+async def test_a_file_of_the_disk_can_be_put(store: ObjectStore, tmp_path: Path) -> None:
+    source = tmp_path / "log"
+    source.write_bytes(b"x" * 3_000_000)
+    await store.put_file(at(store, "logs/1"), source)
+    assert await store.get(at(store, "logs/1"), limit_bytes=3_000_000) == source.read_bytes()
+    assert source.exists()
+
+
+async def test_names_may_hold_anything_that_is_a_name(store: ObjectStore) -> None:
+    for name in ("späße.txt", "a b", "100%", "a?b#c", "a&b=c", "数据", "~", "...", ".hidden", "%2e%2e"):
+        await store.put(at(store, f"names/{name}"), name.encode())
+        assert await store.get(at(store, f"names/{name}"), limit_bytes=100) == name.encode()
+
+
+async def test_a_part_of_an_object_can_be_read(store: ObjectStore) -> None:
+    await store.put(at(store, "a"), b"0123456789")
+    assert await store.get(at(store, "a"), limit_bytes=3, offset=4, length=3) == b"456"
+    assert await store.get(at(store, "a"), limit_bytes=9, offset=8, length=9) == b"89"
+    assert await store.get(at(store, "a"), limit_bytes=9, offset=8) == b"89"
+    assert await store.get(at(store, "a"), limit_bytes=9, offset=99, length=9) == b""
+
+
+async def test_a_missing_object_is_not_found(store: ObjectStore) -> None:
+    with pytest.raises(NotFound, match=r"none/inputs\.pb"):
+        await store.get(at(store, "none/inputs.pb"), limit_bytes=1024)
+    assert await store.stat(at(store, "none/inputs.pb")) is None
+
+
+async def test_a_folder_is_no_object(store: ObjectStore) -> None:
+    await store.put(at(store, "folder/a"), b"")
+    with pytest.raises(NotFound):
+        await store.get(at(store, "folder"), limit_bytes=1024)
+    assert await store.stat(at(store, "folder")) is None
+
+
+async def test_an_object_is_no_folder(store: ObjectStore) -> None:
+    await store.put(at(store, "object"), b"")
+    with pytest.raises(NotFound):
+        await store.get(at(store, "object/below"), limit_bytes=1024)
+    assert await store.stat(at(store, "object/below")) is None
+
+
+async def test_an_object_cannot_take_the_place_of_a_folder_nor_a_folder_that_of_an_object(store: ObjectStore) -> None:
+    await store.put(at(store, "x/y"), b"1")
+    with pytest.raises(FailedPrecondition):
+        await store.put(at(store, "x"), b"2")
+    with pytest.raises(FailedPrecondition):
+        await store.put(at(store, "x/y/z"), b"2")
+    assert await store.get(at(store, "x/y"), limit_bytes=9) == b"1"
+
+
+async def test_an_object_larger_than_the_limit_is_refused_with_its_size(store: ObjectStore) -> None:
+    await store.put(at(store, "big"), b"0123456789")
+    with pytest.raises(ResourceExhausted, match="10 bytes"):
+        await store.get(at(store, "big"), limit_bytes=9)
+
+
+async def test_stat_tells_size_and_on_request_the_md5(store: ObjectStore) -> None:
+    await store.put(at(store, "a"), b"hello")
+    info = await store.stat(at(store, "a"))
+    assert info is not None
+    assert (info.size_bytes, info.content_md5) == (5, None)
+    assert info.modified_at.tzinfo is not None
+    with_md5 = await store.stat(at(store, "a"), with_md5=True)
+    assert with_md5 is not None
+    assert with_md5.content_md5 == hashlib.md5(b"hello", usedforsecurity=False).digest()
+
+
+async def test_the_store_covers_its_base_and_what_is_below(store: ObjectStore) -> None:
+    assert store.covers(store.base_uri)
+    assert store.covers(f"{store.base_uri}/")
+    assert store.covers(at(store, "a/b"))
+    assert not store.covers(f"{store.base_uri}-other/a")
+    assert not store.covers(at(store, "../other"))
+    assert not store.covers("s3://bucket/key")
+    assert not store.covers("")
+
+
+@pytest.mark.parametrize(
+    ("uri", "error"),
+    [
+        ("/etc/passwd", PermissionDenied),
+        ("{base}-other/a", PermissionDenied),
+        ("{base}/../outside", InvalidArgument),
+        ("{base}/a/../../outside", InvalidArgument),
+        ("{base}/a/./b", InvalidArgument),
+        ("{base}/a//b", InvalidArgument),
+        ("{base}/a\0b", InvalidArgument),
+        ("relative/path", InvalidArgument),
+        ("s3://bucket/key", InvalidArgument),
+        ("", InvalidArgument),
+    ],
+)
+async def test_nothing_outside_is_read_written_or_signed(
+    store: ObjectStore, uri: str, error: type[FlyteError], tmp_path: Path
+) -> None:
+    uri = uri.replace("{base}", store.base_uri)
+    with pytest.raises(error):
+        await store.get(uri, limit_bytes=10)
+    with pytest.raises(error):
+        await store.put(uri, b"")
+    with pytest.raises(error):
+        await store.put_file(uri, tmp_path)
+    with pytest.raises(error):
+        await store.stat(uri)
+    with pytest.raises(error):
+        await store.sign(uri, Verb.GET, lifetime=timedelta(minutes=1), origin=ORIGIN)
+
+
+async def test_a_file_uri_means_the_same_object(store: ObjectStore) -> None:
+    await store.put(f"file://{at(store, 'a')}", b"1")
+    assert await store.get(at(store, "a"), limit_bytes=1) == b"1"
+
+
+async def test_a_signed_url_leads_to_the_callers_origin_and_says_when_it_ends(store: ObjectStore) -> None:
+    signed = await store.sign(at(store, "a"), Verb.PUT, lifetime=timedelta(minutes=5), origin=ORIGIN, md5=b"m" * 16)
+    assert signed.url.startswith(f"{ORIGIN}/")
+    assert signed.expires_at == NOW + timedelta(minutes=5)
