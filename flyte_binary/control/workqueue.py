@@ -1,0 +1,72 @@
+"""A queue of keys: a key waits at most once, and is never worked on twice at the same time.
+
+A key that is added while it is being worked on is worked on again afterwards, so that a change
+which arrives in the middle of a pass is never lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+class WorkQueue(Generic[K]):
+    def __init__(self) -> None:
+        self._ready: deque[K] = deque()
+        self._waiting: set[K] = set()
+        self._working: set[K] = set()
+        self._again: set[K] = set()
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._event = asyncio.Event()
+
+    def add(self, key: K) -> None:
+        if key in self._working:
+            self._again.add(key)
+            return
+        if key in self._waiting:
+            return
+        self._waiting.add(key)
+        self._ready.append(key)
+        self._event.set()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Add once the time has passed; a later call replaces an earlier one."""
+        self.forget_timer(key)
+        self._timers[key] = asyncio.get_running_loop().call_later(max(seconds, 0), self._due, key)
+
+    def forget_timer(self, key: K) -> None:
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    async def get(self) -> K:
+        """The next key; it counts as worked on until `done`."""
+        while not self._ready:
+            self._event.clear()
+            await self._event.wait()
+        key = self._ready.popleft()
+        self._waiting.discard(key)
+        self._working.add(key)
+        return key
+
+    def done(self, key: K) -> None:
+        self._working.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+
+    def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def _due(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self.add(key)

@@ -1,0 +1,67 @@
+"""The end of an attempt: read what it left, judge it, write the outcome."""
+
+from __future__ import annotations
+
+from flyteidl2.core import execution_pb2
+
+from flyte_binary.control.clock import Clock
+from flyte_binary.db.database import Database
+from flyte_binary.db.rows import ActionRow, AttemptRow
+from flyte_binary.executor.backend import AttemptState
+from flyte_binary.executor.caching import plan_for
+from flyte_binary.executor.facts import RunFacts, TaskFacts
+from flyte_binary.executor.results import ResultReader
+from flyte_binary.executor.timing import Expired
+from flyte_binary.executor.transitions import Conclusion, conclude, fail_before_launch, time_out
+from flyte_binary.executor.verdict import Budget, after_timeout, judge
+
+
+class Concluder:
+    def __init__(self, database: Database, results: ResultReader, clock: Clock, *, max_system_failures: int) -> None:
+        self._database = database
+        self._results = results
+        self._clock = clock
+        self._max_system_failures = max_system_failures
+
+    async def conclude(
+        self, row: ActionRow, attempt: AttemptRow, state: AttemptState, task: TaskFacts, run: RunFacts
+    ) -> None:
+        reports = task.spec.task_template.metadata.generates_deck.value
+        results = await self._results.read(attempt.id, attempt.output_prefix, state, reports=reports)
+        verdict = judge(
+            state,
+            results.error,
+            has_outputs=results.has_outputs,
+            log_tail=results.log_tail,
+            budget=self._budget(row, task),
+        )
+        end = Conclusion(
+            row=row,
+            attempt=attempt,
+            state=state,
+            verdict=verdict,
+            has_report=results.has_report,
+            cache=plan_for(row, task, run),
+        )
+        now = self._clock.now()
+        await self._database.write(lambda tx: conclude(tx, end, at=now), run=row.run_id)
+
+    async def time_out(self, row: ActionRow, attempt: AttemptRow | None, task: TaskFacts, over: Expired) -> None:
+        verdict = after_timeout(over.timeout, over.limit, self._budget(row, task))
+        now = self._clock.now()
+        await self._database.write(lambda tx: time_out(tx, row, attempt, verdict, at=now), run=row.run_id)
+
+    async def cannot_run(self, row: ActionRow, reason: str) -> None:
+        error = execution_pb2.ExecutionError(
+            code="BadTaskSpecification", message=reason, kind=execution_pb2.ExecutionError.USER
+        )
+        now = self._clock.now()
+        await self._database.write(lambda tx: fail_before_launch(tx, row, error, at=now), run=row.run_id)
+
+    def _budget(self, row: ActionRow, task: TaskFacts) -> Budget:
+        return Budget(
+            user_failures=row.user_failures,
+            system_failures=row.system_failures,
+            limits=task.limits,
+            max_system_failures=self._max_system_failures,
+        )

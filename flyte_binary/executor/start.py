@@ -1,0 +1,171 @@
+"""The start of an attempt: cache, reservation, admission, intent, launch."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from enum import Enum, auto
+
+from flyte_binary.control.clock import Clock
+from flyte_binary.db.database import Database
+from flyte_binary.db.recovery import recovered_run
+from flyte_binary.db.rows import ActionRow, AttemptRow, CacheRow
+from flyte_binary.db.transaction import Transaction
+from flyte_binary.domain import locations
+from flyte_binary.domain.phases import Phase
+from flyte_binary.executor.admission import Admission, Request
+from flyte_binary.executor.backend import AttemptPhase, AttemptState, ExecutionBackend
+from flyte_binary.executor.caching import HIT, CachePlan, Caching, plan_for, reserve
+from flyte_binary.executor.compatibility import check_runtime
+from flyte_binary.executor.conclude import Concluder
+from flyte_binary.executor.facts import RunFacts, TaskFacts
+from flyte_binary.executor.task_types import CannotRun, make_attempt
+from flyte_binary.executor.transitions import cache_hit, intend_launch, now_running, recover_traces, wait_for_cache
+
+
+class _Cached(Enum):
+    GO_ON = auto()
+    WAIT = auto()
+    DONE = auto()
+
+
+class Starter:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        backend: ExecutionBackend,
+        admission: Admission,
+        caching: Caching,
+        concluder: Concluder,
+        clock: Clock,
+        node: str,
+        log_limit_bytes: int,
+        runtime_versions: tuple[str, str],
+    ) -> None:
+        self._database = database
+        self._backend = backend
+        self._admission = admission
+        self._caching = caching
+        self._concluder = concluder
+        self._clock = clock
+        self._node = node
+        self._log_limit_bytes = log_limit_bytes
+        self._runtime_versions = runtime_versions
+
+    async def start(self, row: ActionRow, task: TaskFacts, run: RunFacts) -> float | None:
+        """One pass of an action that has no launched attempt."""
+        held_back = self._held_back(row)
+        if held_back is not None:
+            self._admission.release(row.id, now=time.monotonic())
+            return held_back
+        plan = plan_for(row, task, run)
+        if plan is not None and await self._from_cache(row, plan) is not _Cached.GO_ON:
+            return None
+        if not self._admission.admit(request_for(row, task, run)):
+            return None
+        return await self._launch(row, task, run)
+
+    def _held_back(self, row: ActionRow) -> float | None:
+        if row.not_before is None:
+            return None
+        left = row.not_before - self._clock.now()
+        return left / 1_000_000 if left > 0 else None
+
+    async def _from_cache(self, row: ActionRow, plan: CachePlan) -> _Cached:
+        entry = await self._database.read(lambda tx: tx.cache.get(plan.key))
+        now = self._clock.now()
+        prefix = await self._caching.usable(entry, plan, now=now)
+        if prefix is not None:
+            await self._database.write(lambda tx: cache_hit(tx, row, prefix, HIT, at=now), run=row.run_id)
+            return _Cached.DONE
+        if not plan.serializable:
+            return _Cached.GO_ON
+        self._caching.wait_for(plan.key, row.id)
+        return await self._database.write(lambda tx: _reserve(tx, row, plan, entry, now), run=row.run_id)
+
+    async def _launch(self, row: ActionRow, task: TaskFacts, run: RunFacts) -> float | None:
+        nonce = secrets.token_hex(8)
+        try:
+            check_runtime(task.spec.task_template, *self._runtime_versions)
+            spec = make_attempt(
+                row,
+                task,
+                run,
+                nonce=nonce,
+                log_limit_bytes=self._log_limit_bytes,
+                total_cores=self._admission.cores,
+            )
+        except CannotRun as reason:
+            self._admission.release(row.id, now=time.monotonic())
+            await self._concluder.cannot_run(row, str(reason))
+            return None
+        attempt = AttemptRow(
+            id=spec.id,
+            nonce=nonce,
+            node=self._node,
+            output_prefix=locations.attempt_prefix(row.run_output_base, row.id.name, row.attempts),
+            launched_at=self._clock.now(),
+        )
+        launched = await self._database.write(lambda tx: _intend(tx, row, attempt), run=row.run_id)
+        if launched is None:
+            # Somebody was faster (an abort, most likely); the hint brings the pass back.
+            self._admission.release(row.id, now=time.monotonic())
+            return None
+        await self._backend.launch(spec)
+        state = await self._backend.observe(attempt.id, nonce)
+        if state.phase is not AttemptPhase.RUNNING:
+            return 0.2
+        now = self._clock.now()
+        await self._database.write(lambda tx: now_running(tx, launched, attempt, state, at=now), run=row.run_id)
+        return None
+
+    async def launch_again(self, row: ActionRow, task: TaskFacts, run: RunFacts, attempt: AttemptRow) -> AttemptState:
+        """The intent is committed and nothing runs: launch, which for a lost attempt does nothing."""
+        spec = make_attempt(
+            row,
+            task,
+            run,
+            nonce=attempt.nonce,
+            log_limit_bytes=self._log_limit_bytes,
+            total_cores=self._admission.cores,
+        )
+        self._admission.adopt(request_for(row, task, run))
+        await self._backend.launch(spec)
+        return await self._backend.observe(attempt.id, attempt.nonce)
+
+
+def request_for(row: ActionRow, task: TaskFacts, run: RunFacts) -> Request:
+    """What an action asks of the node."""
+    return Request(
+        action=row.id,
+        cores=task.resources.cores,
+        memory_bytes=task.resources.memory_bytes,
+        run_limit=run.run_spec.max_action_concurrency,
+        asked_at=time.monotonic(),
+    )
+
+
+def _intend(tx: Transaction, row: ActionRow, attempt: AttemptRow) -> ActionRow | None:
+    """The row as it is after the intent, None if it had moved on."""
+    if not intend_launch(tx, row, attempt, at=attempt.launched_at):
+        return None
+    if row.attempts == 1:
+        root = tx.actions.get(row.run_id.root())
+        origin = None if root is None else recovered_run(root)
+        if origin is not None:
+            recover_traces(tx, row, *origin, at=attempt.launched_at)
+    return tx.actions.get(row.id)
+
+
+def _reserve(tx: Transaction, row: ActionRow, plan: CachePlan, entry: CacheRow | None, now: int) -> _Cached:
+    """An entry that appeared since the look-up is looked at again, by the hint it comes with."""
+    current = tx.cache.get(plan.key)
+    if (current is None) != (entry is None) or (current and entry and current.updated_at != entry.updated_at):
+        tx.changed_action(row.id, row.parent)
+        return _Cached.WAIT
+    if reserve(tx, plan, row.id, now=now):
+        return _Cached.GO_ON
+    if row.phase != Phase.WAITING_FOR_RESOURCES:
+        wait_for_cache(tx, row, at=now)
+    return _Cached.WAIT
