@@ -61,7 +61,7 @@ class InternalRunService:
     ) -> AsyncIterator[internal_pb2.RecordActionEventStreamResponse]:
         async for request in requests:
             event = request.request.event
-            status = await in_band(self._recorder.record([event]))
+            status = await in_band(self._recorder.record_one(event))
             response = internal_pb2.RecordActionEventResponse(action_id=event.id, status=status)
             yield internal_pb2.RecordActionEventStreamResponse(response=response, nonce=request.nonce)
 

@@ -26,13 +26,19 @@ class EventRecorder:
         self._database = database
         self._clock = clock
 
-    async def record(self, events: Iterable[run_definition_pb2.ActionEvent], field: str = "events") -> None:
+    async def record(self, events: Iterable[run_definition_pb2.ActionEvent]) -> None:
         """All of them or none, in one transaction; of repeated ones (attempt, phase, version) the first stands.
 
-        Raises `InvalidArgument`, which names the events by `field`.
+        Raises `InvalidArgument`.
         """
         now = self._clock.now()
-        rows = [_row_of(event, f"{field}[{index}]", now) for index, event in enumerate(events)]
+        await self._write([_row_of(event, f"events[{index}]", now) for index, event in enumerate(events)])
+
+    async def record_one(self, event: run_definition_pb2.ActionEvent) -> None:
+        """Raises `InvalidArgument`."""
+        await self._write([_row_of(event, "event", self._clock.now())])
+
+    async def _write(self, rows: list[EventRow]) -> None:
         if not rows:
             return
 
