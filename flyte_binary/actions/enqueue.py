@@ -69,6 +69,8 @@ class Enqueuer:
                 f"action.parent_action_name: only the root action {ROOT_ACTION} has no parent, got action "
                 f"{action_id.name!r} with parent {parent!r}"
             )
+        if not action.run_output_base:
+            raise InvalidArgument("action.run_output_base is required: the folder that the run's outputs go to")
         row = ActionRow(
             id=action_id,
             parent=parent,

@@ -92,6 +92,9 @@ class Reconciler:
             return owed
         if view.row.action_type == run_definition_pb2.ACTION_TYPE_CONDITION:
             return await self._conditions.reconcile(view.row)
+        if not view.row.run_output_base:
+            # An executor outside this server runs it and reports its states (InternalRunService.RecordAction).
+            return None
         if view.task is None:
             await self._concluder.cannot_run(view.row, "the task's specification is missing from the database")
             return None

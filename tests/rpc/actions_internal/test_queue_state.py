@@ -79,6 +79,13 @@ async def test_a_condition_that_lost_its_spec_on_this_path_tells_the_user_what_t
     assert await world.find(CHILD) is None
 
 
+async def test_an_action_without_a_place_for_its_outputs_is_refused(queue: QueueServiceClient, world: World) -> None:
+    message = await refused(queue.enqueue_action(enqueue(task=task(), run_output_base="")), Code.INVALID_ARGUMENT)
+
+    assert "run_output_base" in message
+    assert await world.find(CHILD) is None
+
+
 async def test_a_run_spec_of_a_root_is_kept(queue: QueueServiceClient, world: World) -> None:
     root = RUN.__class__(RUN.project, RUN.domain, "r2").root()
     spec = run_pb2.RunSpec(max_action_concurrency=3)
