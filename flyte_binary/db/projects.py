@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, select, update
 
 from flyte_binary.db.dialect import insert_if_absent
+from flyte_binary.db.listing import Columns, Listed, cut, paged, where
 from flyte_binary.db.rows import ProjectRow
 from flyte_binary.db.tables import projects
+from flyte_binary.domain.filters import Condition
+from flyte_binary.domain.pages import Page, SortValue
+
+COLUMNS: Columns = {
+    name: Listed(projects.c[name])
+    for name in ("identifier", "name", "description", "state", "created_at", "updated_at")
+}
+
+_BY_IDENTIFIER = select(projects).where(projects.c.identifier == bindparam("identifier"))
+
+
+class FoundProjects(NamedTuple):
+    rows: list[ProjectRow]
+    last: tuple[SortValue, ...] | None
+    """Sort values of the last row if more rows follow."""
 
 
 class Projects:
@@ -20,9 +38,13 @@ class Projects:
         return insert_if_absent(self._connection, projects, asdict(row))
 
     def get(self, identifier: str) -> ProjectRow | None:
-        statement = select(projects).where(projects.c.identifier == identifier)
-        record = self._connection.execute(statement).mappings().first()
+        record = self._connection.execute(_BY_IDENTIFIER, {"identifier": identifier}).mappings().first()
         return None if record is None else project_row_of(record)
+
+    def list(self, conditions: Sequence[Condition], page: Page) -> FoundProjects:
+        statement = paged(select(projects).where(where(conditions, COLUMNS)), page, COLUMNS)
+        records, last = cut(self._connection.execute(statement).mappings().all(), page)
+        return FoundProjects([project_row_of(record) for record in records], last)
 
     def replace(self, row: ProjectRow) -> bool:
         """Replace name, description, labels and state; False if there is no such project."""

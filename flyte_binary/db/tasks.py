@@ -4,15 +4,56 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any  # column values of one row have many types
 
 from google.protobuf.message import Message
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, select
 
 from flyte_binary.db.dialect import insert, insert_if_absent
+from flyte_binary.db.listing import Columns, Listed, cut, paged, where
 from flyte_binary.db.rows import TaskRow
 from flyte_binary.db.tables import task_specs, tasks
-from flyte_binary.domain.ids import TaskId
+from flyte_binary.domain.filters import Condition
+from flyte_binary.domain.ids import ProjectId, TaskId
+from flyte_binary.domain.pages import Page, SortValue
+
+COLUMNS: Columns = {
+    name: Listed(tasks.c[name])
+    for name in (
+        "project",
+        "domain",
+        "name",
+        "version",
+        "environment",
+        "function_name",
+        "deployed_by",
+        "env_description",
+        "short_description",
+        "is_entrypoint",
+        "created_at",
+        "updated_at",
+    )
+}
+
+_SPEC = select(task_specs.c.spec).where(task_specs.c.digest == bindparam("digest"))
+_BY_ID = select(tasks).where(
+    *(tasks.c[name] == bindparam(f"by_{name}") for name in ("project", "domain", "name", "version"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTasks:
+    rows: list[TaskRow]
+    last: tuple[SortValue, ...] | None
+    """Sort values of the last row if more rows follow."""
+
+    total: int = 0
+    """Tasks (by name) of the scope."""
+
+    filtered_total: int = 0
+    """Of these, the ones that meet the conditions."""
 
 
 def digest_of(spec: Message) -> tuple[str, bytes]:
@@ -33,7 +74,7 @@ class TaskSpecs:
         insert_if_absent(self._connection, task_specs, {"digest": digest, "spec": body, "created_at": at})
 
     def get(self, digest: str) -> bytes | None:
-        return self._connection.execute(select(task_specs.c.spec).where(task_specs.c.digest == digest)).scalar()
+        return self._connection.execute(_SPEC, {"digest": digest}).scalar()
 
 
 class Tasks:
@@ -64,14 +105,49 @@ class Tasks:
         )
 
     def get(self, task: TaskId) -> TaskRow | None:
-        statement = select(tasks).where(
-            tasks.c.project == task.project,
-            tasks.c.domain == task.domain,
-            tasks.c.name == task.name,
-            tasks.c.version == task.version,
-        )
-        record = self._connection.execute(statement).mappings().first()
+        parameters = {
+            "by_project": task.project,
+            "by_domain": task.domain,
+            "by_name": task.name,
+            "by_version": task.version,
+        }
+        record = self._connection.execute(_BY_ID, parameters).mappings().first()
         return None if record is None else task_row_of(record)
+
+    def list_latest(self, project: ProjectId | None, conditions: Sequence[Condition], page: Page) -> FoundTasks:
+        """Of each name the version that was deployed last among those that meet the conditions."""
+        scope = _in_project(project)
+        met = and_(scope, where(conditions, COLUMNS))
+        rank = func.row_number().over(
+            partition_by=(tasks.c.project, tasks.c.domain, tasks.c.name),
+            order_by=(tasks.c.created_at.desc(), tasks.c.version.desc()),
+        )
+        ranked = select(tasks.c.project, tasks.c.domain, tasks.c.name, tasks.c.version, rank.label("place")).where(met)
+        latest = ranked.subquery("latest")
+        own = and_(*(tasks.c[name] == latest.c[name] for name in ("project", "domain", "name", "version")))
+        statement = select(tasks).join(latest, own).where(latest.c.place == 1)
+        records, last = cut(self._connection.execute(paged(statement, page, COLUMNS)).mappings().all(), page)
+        return FoundTasks(
+            [task_row_of(record) for record in records],
+            last,
+            total=self._count_names(scope),
+            filtered_total=self._count_names(met),
+        )
+
+    def list_versions(self, project: ProjectId, name: str, conditions: Sequence[Condition], page: Page) -> FoundTasks:
+        statement = select(tasks).where(_in_project(project), tasks.c.name == name, where(conditions, COLUMNS))
+        records, last = cut(self._connection.execute(paged(statement, page, COLUMNS)).mappings().all(), page)
+        return FoundTasks([task_row_of(record) for record in records], last)
+
+    def _count_names(self, condition: ColumnElement[bool]) -> int:
+        names = select(tasks.c.project, tasks.c.domain, tasks.c.name).where(condition).distinct().subquery()
+        return self._connection.execute(select(func.count()).select_from(names)).scalar_one()
+
+
+def _in_project(project: ProjectId | None) -> ColumnElement[bool]:
+    if project is None:
+        return tasks.c.project.is_not(None)
+    return and_(tasks.c.project == project.project, tasks.c.domain == project.domain)
 
 
 def task_row_of(record: RowMapping) -> TaskRow:

@@ -1,0 +1,136 @@
+"""CreateRun: one write transaction, after all checks; acknowledged means committed.
+
+With inputs in the store already, which is what the SDK sends, nothing else is read or written. Inline inputs are put
+into the store before the transaction, in a folder named by their content, so that nothing of another run is touched
+if the name turns out to be taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+
+from flyteidl2.task import task_definition_pb2
+from flyteidl2.workflow import run_service_pb2
+
+from flyte_binary.control.clock import Clock
+from flyte_binary.db.database import Database
+from flyte_binary.db.run_labels import insert_labels
+from flyte_binary.db.transaction import Transaction
+from flyte_binary.domain import locations
+from flyte_binary.domain.errors import AlreadyExists, InvalidArgument, NotFound
+from flyte_binary.domain.ids import TaskId
+from flyte_binary.rpc.identity import Caller
+from flyte_binary.runs.callers import stored_identity_of
+from flyte_binary.runs.order import RunOrder, order_from
+from flyte_binary.runs.plan import (
+    RunPlan,
+    StoredInputs,
+    completed_inputs,
+    hash_of,
+    offloaded_inputs,
+    plan_run,
+    recovered_run,
+    run_output_base,
+)
+from flyte_binary.runs.projects.scope import require_domain, require_project
+from flyte_binary.runs.view.action import run_of
+from flyte_binary.storage.store import ObjectStore
+
+
+class RunCreator:
+    def __init__(self, database: Database, store: ObjectStore, clock: Clock, domains: Collection[str]) -> None:
+        self._database = database
+        self._store = store
+        self._clock = clock
+        self._domains = domains
+
+    async def create(
+        self, request: run_service_pb2.CreateRunRequest, caller: Caller
+    ) -> run_service_pb2.CreateRunResponse:
+        """Raises `InvalidArgument` naming the field, `NotFound` for an unknown project, domain, task or trigger, and
+        `AlreadyExists` if the name is taken."""
+        order = order_from(request)
+        require_domain(order.run.domain, self._domains)
+        self._require_in_store("run_spec.run_base_dir", order.run_spec.run_base_dir)
+        if order.offloaded is not None:
+            self._require_in_store("offloaded_input_data.uri", order.offloaded.uri)
+        _refuse_trigger(order)
+        spec = order.spec
+        if order.offloaded is not None:
+            inputs = offloaded_inputs(order)
+        else:
+            spec = await self._database.read(lambda tx: _admitted(tx, order))
+            inputs = await self._put_inputs(order, spec)
+        ready = None if spec is None else self._plan(order, spec, inputs, caller)
+
+        def write(tx: Transaction) -> RunPlan:
+            admitted = _admitted(tx, order, check_name=False)
+            plan = ready or self._plan(order, admitted, inputs, caller)
+            _insert(tx, plan)
+            return plan
+
+        plan = await self._database.write(write, run=order.run)
+        return run_service_pb2.CreateRunResponse(run=run_of(plan.row, plan.run_spec))
+
+    def _plan(
+        self, order: RunOrder, spec: task_definition_pb2.TaskSpec, inputs: StoredInputs, caller: Caller
+    ) -> RunPlan:
+        return plan_run(
+            order,
+            spec,
+            inputs,
+            base_uri=self._store.base_uri,
+            created_by=stored_identity_of(caller),
+            created_by_subject=caller.subject,
+            now=self._clock.now(),
+        )
+
+    def _require_in_store(self, field: str, uri: str) -> None:
+        """What the server is to read later must be where it may read."""
+        if uri and not self._store.covers(uri):
+            raise InvalidArgument(f"{field} {uri!r} is outside the object store, {self._store.base_uri}")
+
+    async def _put_inputs(self, order: RunOrder, spec: task_definition_pb2.TaskSpec) -> StoredInputs:
+        inputs = completed_inputs(order, spec)
+        body = inputs.SerializeToString(deterministic=True)
+        content = hashlib.sha256(body).hexdigest()[:16]
+        base = run_output_base(order, self._store.base_uri)
+        uri = locations.join(base, "inputs", content, locations.INPUTS)
+        await self._store.put(uri, body)
+        return StoredInputs(uri=uri, hash=hash_of(inputs, spec))
+
+
+def _refuse_trigger(order: RunOrder) -> None:
+    if order.trigger is not None:
+        name = order.trigger
+        raise NotFound(f"trigger {name.project}/{name.domain}/{name.task_name}/{name.name} not found")
+
+
+def _admitted(tx: Transaction, order: RunOrder, *, check_name: bool = True) -> task_definition_pb2.TaskSpec:
+    """The spec to run, if everything that the order refers to exists and, with `check_name`, its name is free."""
+    require_project(tx, order.run.project)
+    if check_name and tx.actions.get(order.run.root()) is not None:
+        raise AlreadyExists(f"run {order.run} already exists")
+    recovered = recovered_run(order)
+    if recovered is not None and tx.actions.get(recovered.root()) is None:
+        raise NotFound(f"run_spec.relation.related_to: run {recovered} not found")
+    return order.spec if order.spec is not None else _deployed_spec(tx, order.task)
+
+
+def _deployed_spec(tx: Transaction, task: TaskId | None) -> task_definition_pb2.TaskSpec:
+    row = None if task is None else tx.tasks.get(task)
+    body = None if row is None else tx.specs.get(row.spec_digest)
+    if body is None:
+        raise NotFound(f"task {task} not found")
+    return task_definition_pb2.TaskSpec.FromString(body)
+
+
+def _insert(tx: Transaction, plan: RunPlan) -> None:
+    row = plan.row
+    if not tx.actions.insert(row):
+        raise AlreadyExists(f"run {row.run_id} already exists")
+    if row.spec_digest is not None:
+        tx.specs.put(row.spec_digest, plan.spec_body, at=row.created_at)
+    insert_labels(tx.connection, row.run_id, plan.labels)
+    tx.changed_action(row.id, None)
