@@ -230,6 +230,9 @@ class Executor:
     max_retries: Annotated[int, Between(0)] = 100
     """Upper limit for the retries that a task asks for. YAML: executor.maxRetries."""
 
+    paused: bool = False
+    """Start no attempts: actions are taken in and wait, what runs goes on. YAML: executor.paused."""
+
     stop_grace: Annotated[timedelta, Between(0)] = timedelta(seconds=5)
     """How long an attempt has between being asked to end and being killed. YAML: executor.stopGrace."""
 

@@ -72,9 +72,7 @@ class Actions:
         conditions = [of_run(actions, run)]
         if after is not None:
             conditions.append(tuple_(actions.c.created_at, actions.c.name) > after)
-        statement = (
-            select(actions).where(*conditions).order_by(actions.c.created_at, actions.c.name).limit(limit)
-        )
+        statement = select(actions).where(*conditions).order_by(actions.c.created_at, actions.c.name).limit(limit)
         return [row_of(record) for record in self._connection.execute(statement).mappings()]
 
     def unfinished(self) -> list[ActionRow]:
@@ -123,6 +121,7 @@ class Actions:
             "superseded": False,
             "user_failures": 0,
             "system_failures": 0,
+            "infrastructure_failures": 0,
             "queued_at": at,
             "not_before": None,
             "error": None,
@@ -266,9 +265,7 @@ def row_of(record: RowMapping) -> ActionRow:
 
 def values_of(row: ActionRow) -> dict[str, Any]:  # column -> value
     values: dict[str, Any] = {name: getattr(row, name) for name in _PLAIN}
-    values.update(
-        project=row.id.project, domain=row.id.domain, run=row.id.run, name=row.id.name, phase=int(row.phase)
-    )
+    values.update(project=row.id.project, domain=row.id.domain, run=row.id.run, name=row.id.name, phase=int(row.phase))
     if row.task is not None:
         values.update(
             task_project=row.task.project,

@@ -69,9 +69,7 @@ def finish(
     return True
 
 
-def abort(
-    tx: Transaction, row: ActionRow, *, at: int, reason: str, aborted_by: bytes | None = None
-) -> bool:
+def abort(tx: Transaction, row: ActionRow, *, at: int, reason: str, aborted_by: bytes | None = None) -> bool:
     """Mark an action and its whole unfinished subtree; False if it had ended already."""
     marked = tx.actions.mark_aborted(row.run_id, [row.id.name], at=at, reason=reason, aborted_by=aborted_by)
     if marked:

@@ -35,6 +35,7 @@ class ActionRow:
     attempts: int = 1
     user_failures: int = 0
     system_failures: int = 0
+    infrastructure_failures: int = 0
     queued_at: int = 0
     """When the current attempt began to wait."""
     not_before: int | None = None

@@ -112,6 +112,7 @@ actions = Table(
     _number("attempts", 1),
     _number("user_failures"),
     _number("system_failures"),
+    _number("infrastructure_failures"),
     Column("queued_at", BigInteger, nullable=False),
     Column("not_before", BigInteger),
     Column("error", LargeBinary),

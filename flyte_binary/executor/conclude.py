@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from flyteidl2.core import execution_pb2
 
 from flyte_binary.control.clock import Clock
@@ -13,15 +15,24 @@ from flyte_binary.executor.facts import RunFacts, TaskFacts
 from flyte_binary.executor.results import ResultReader
 from flyte_binary.executor.timing import Expired
 from flyte_binary.executor.transitions import Conclusion, conclude, fail_before_launch, time_out
-from flyte_binary.executor.verdict import Budget, after_timeout, judge
+from flyte_binary.executor.verdict import Budget, Failures, after_timeout, judge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """How many failures the server lets an action have, by whose fault."""
+
+    retries: int = 100
+    system_failures: int = 3
+    infrastructure_failures: int = 10
 
 
 class Concluder:
-    def __init__(self, database: Database, results: ResultReader, clock: Clock, *, max_system_failures: int) -> None:
+    def __init__(self, database: Database, results: ResultReader, clock: Clock, caps: Caps) -> None:
         self._database = database
         self._results = results
         self._clock = clock
-        self._max_system_failures = max_system_failures
+        self._caps = caps
 
     async def conclude(
         self, row: ActionRow, attempt: AttemptRow, state: AttemptState, task: TaskFacts, run: RunFacts
@@ -60,8 +71,11 @@ class Concluder:
 
     def _budget(self, row: ActionRow, task: TaskFacts) -> Budget:
         return Budget(
-            user_failures=row.user_failures,
-            system_failures=row.system_failures,
+            failures=Failures(
+                user=row.user_failures, system=row.system_failures, infrastructure=row.infrastructure_failures
+            ),
             limits=task.limits,
-            max_system_failures=self._max_system_failures,
+            max_retries=self._caps.retries,
+            max_system_failures=self._caps.system_failures,
+            max_infrastructure_failures=self._caps.infrastructure_failures,
         )

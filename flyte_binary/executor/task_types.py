@@ -15,6 +15,7 @@ from google.protobuf.json_format import MessageToDict
 
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.domain import locations
+from flyte_binary.domain.code_bundles import bundle_in_arguments
 from flyte_binary.domain.placeholders import render
 from flyte_binary.domain.timestamps import from_micros
 from flyte_binary.executor.backend import AttemptSpec
@@ -48,7 +49,7 @@ def make_attempt(
         argv=argv,
         env={**command.env, **_run_env(run), **_reserved_env(row)},
         image=command.image,
-        bundle_uri=_bundle_of(argv),
+        bundle_uri=bundle_in_arguments(argv),
         cores=min(task.resources.cores, total_cores),
         memory_limit_bytes=task.resources.memory_limit_bytes,
         log_limit_bytes=log_limit_bytes,
@@ -148,13 +149,6 @@ def _reserved_env(row: ActionRow) -> dict[str, str]:
         "_U_RUN_BASE": row.run_output_base,
         "_U_USE_ACTIONS": "1",
     }
-
-
-def _bundle_of(argv: tuple[str, ...]) -> str:
-    for flag, value in zip(argv, argv[1:], strict=False):
-        if flag in ("--tgz", "--pkl"):
-            return value
-    return ""
 
 
 def _notices(row: ActionRow, task: TaskFacts, run: RunFacts, total_cores: float) -> Iterator[str]:

@@ -93,7 +93,7 @@ def _move_on(tx: Transaction, end: Conclusion, *, at: int) -> bool:
         has_report=end.has_report,
         cache_status=cached,
     )
-    counters = {"user_failures": verdict.user_failures, "system_failures": verdict.system_failures}
+    counters = _counters(verdict)
     if verdict.outcome is Outcome.RETRY:
         return _next_attempt(tx, row, verdict, event, at=at)
     output = {"output_uri": prefix, "cache_status": cached} if verdict.outcome is Outcome.SUCCEED else {}
@@ -116,7 +116,7 @@ def time_out(tx: Transaction, row: ActionRow, attempt: AttemptRow | None, verdic
         tx.attempts.update(attempt.id, ended_at=at)
     if verdict.outcome is Outcome.RETRY:
         return _next_attempt(tx, row, verdict, event, at=at)
-    counters = {"user_failures": verdict.user_failures}
+    counters = _counters(verdict)
     return moves.finish(tx, row, Phase.TIMED_OUT, at=at, event=event, error=verdict.error, **counters)
 
 
@@ -193,12 +193,19 @@ def _next_attempt(
         attempts=row.attempts + 1,
         queued_at=at,
         not_before=at + delay if delay else None,
-        user_failures=verdict.user_failures,
-        system_failures=verdict.system_failures,
+        **_counters(verdict),
     )
     if moved:
         moves.record(tx, make_event(row.id, row.attempts + 1, Phase.QUEUED, at=at, version=row.version + 1))
     return moved
+
+
+def _counters(verdict: Verdict) -> dict[str, int]:
+    return {
+        "user_failures": verdict.failures.user,
+        "system_failures": verdict.failures.system,
+        "infrastructure_failures": verdict.failures.infrastructure,
+    }
 
 
 def _running_event(row: ActionRow, attempt: AttemptRow, since: int) -> run_definition_pb2.ActionEvent:

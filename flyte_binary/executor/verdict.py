@@ -8,7 +8,7 @@ code 0 and an `error.pb`; exit code 0 with neither file is a failure.
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 
@@ -37,22 +37,35 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """How often the attempts of an action have failed, by whose fault."""
+
+    user: int = 0
+    system: int = 0
+    infrastructure: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """What an action has used up and what it may use."""
 
-    user_failures: int
-    system_failures: int
+    failures: Failures
     limits: Limits
+    max_retries: int
     max_system_failures: int
+    max_infrastructure_failures: int
+
+    @property
+    def retries(self) -> int:
+        return min(self.limits.retries, self.max_retries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     outcome: Outcome
+    failures: Failures
+    """The counters after this attempt."""
     error: execution_pb2.ExecutionError | None = None
-    user_failures: int = 0
-    """The counter after this attempt."""
-    system_failures: int = 0
     delay: timedelta = timedelta(0)
     """Before the next attempt."""
 
@@ -67,7 +80,7 @@ def judge(
 ) -> Verdict:
     """Judge an attempt that is over. `document` is what `error.pb` holds, None if there is none."""
     if state.phase is AttemptPhase.ABSENT:
-        return after_system_failure(_lost(), budget)
+        return _after_loss(budget)
     if state.out_of_memory:
         return after_user_failure(_error("OOMKilled", _with_tail(state.reason or "out of memory", log_tail)), budget)
     if document is not None:
@@ -75,42 +88,42 @@ def judge(
     if state.invalid:
         return _fail(_error("BadTaskSpecification", state.reason, recoverability=NON_RECOVERABLE), budget)
     if state.exit_code == 0 and has_outputs:
-        return Verdict(
-            outcome=Outcome.SUCCEED, user_failures=budget.user_failures, system_failures=budget.system_failures
-        )
+        return Verdict(outcome=Outcome.SUCCEED, failures=budget.failures)
     return after_user_failure(_died(state, log_tail), budget)
 
 
 def after_timeout(timeout: Timeout, limit: timedelta, budget: Budget) -> Verdict:
     """The deadline is final; the limits of one attempt use up a retry."""
     error = _error(timeout.value, f"{_TIMEOUT_TEXT[timeout]} {_seconds(limit)}")
-    failures = budget.user_failures + 1
-    if timeout is not Timeout.DEADLINE and failures <= budget.limits.retries:
+    failures = replace(budget.failures, user=budget.failures.user + 1)
+    if timeout is not Timeout.DEADLINE and failures.user <= budget.retries:
         return _retry_user(error, failures, budget)
-    return Verdict(
-        outcome=Outcome.TIME_OUT, error=error, user_failures=failures, system_failures=budget.system_failures
-    )
+    return Verdict(outcome=Outcome.TIME_OUT, error=error, failures=failures)
 
 
 def after_user_failure(error: execution_pb2.ExecutionError, budget: Budget) -> Verdict:
-    failures = budget.user_failures + 1
-    if error.recoverability == RECOVERABLE and failures <= budget.limits.retries:
+    failures = replace(budget.failures, user=budget.failures.user + 1)
+    if error.recoverability == RECOVERABLE and failures.user <= budget.retries:
         return _retry_user(error, failures, budget)
-    return Verdict(outcome=Outcome.FAIL, error=error, user_failures=failures, system_failures=budget.system_failures)
+    return Verdict(outcome=Outcome.FAIL, error=error, failures=failures)
 
 
 def after_system_failure(error: execution_pb2.ExecutionError, budget: Budget) -> Verdict:
-    failures = budget.system_failures + 1
-    if failures <= budget.max_system_failures:
-        delay = timedelta(seconds=min(0.5 * 2 ** (failures - 1), 30))
-        return Verdict(
-            outcome=Outcome.RETRY,
-            error=error,
-            user_failures=budget.user_failures,
-            system_failures=failures,
-            delay=delay,
-        )
-    return Verdict(outcome=Outcome.FAIL, error=error, user_failures=budget.user_failures, system_failures=failures)
+    failures = replace(budget.failures, system=budget.failures.system + 1)
+    if failures.system > budget.max_system_failures:
+        return Verdict(outcome=Outcome.FAIL, error=error, failures=failures)
+    return Verdict(outcome=Outcome.RETRY, error=error, failures=failures, delay=_pause(failures.system))
+
+
+def _after_loss(budget: Budget) -> Verdict:
+    failures = replace(budget.failures, infrastructure=budget.failures.infrastructure + 1)
+    if failures.infrastructure > budget.max_infrastructure_failures:
+        return Verdict(outcome=Outcome.FAIL, error=_lost(), failures=failures)
+    return Verdict(outcome=Outcome.RETRY, error=_lost(), failures=failures, delay=_pause(failures.infrastructure))
+
+
+def _pause(failures: int) -> timedelta:
+    return timedelta(seconds=min(0.5 * 2 ** (failures - 1), 30))
 
 
 def _after_document(document: execution_pb2.ContainerError, budget: Budget) -> Verdict:
@@ -127,23 +140,15 @@ def _after_document(document: execution_pb2.ContainerError, budget: Budget) -> V
     return after_user_failure(error, budget)
 
 
-def _retry_user(error: execution_pb2.ExecutionError, failures: int, budget: Budget) -> Verdict:
+def _retry_user(error: execution_pb2.ExecutionError, failures: Failures, budget: Budget) -> Verdict:
     return Verdict(
-        outcome=Outcome.RETRY,
-        error=error,
-        user_failures=failures,
-        system_failures=budget.system_failures,
-        delay=budget.limits.backoff.delay(failures),
+        outcome=Outcome.RETRY, error=error, failures=failures, delay=budget.limits.backoff.delay(failures.user)
     )
 
 
 def _fail(error: execution_pb2.ExecutionError, budget: Budget) -> Verdict:
-    return Verdict(
-        outcome=Outcome.FAIL,
-        error=error,
-        user_failures=budget.user_failures + 1,
-        system_failures=budget.system_failures,
-    )
+    failures = replace(budget.failures, user=budget.failures.user + 1)
+    return Verdict(outcome=Outcome.FAIL, error=error, failures=failures)
 
 
 def _died(state: AttemptState, log_tail: str) -> execution_pb2.ExecutionError:
@@ -158,7 +163,7 @@ def _died(state: AttemptState, log_tail: str) -> execution_pb2.ExecutionError:
 def _lost() -> execution_pb2.ExecutionError:
     return execution_pb2.ExecutionError(
         code="AttemptLost",
-        message="the attempt disappeared without an exit status: its supervising process was killed, or the machine was",
+        message="the attempt disappeared without an exit status: it was killed from outside, or the machine restarted",
         kind=SYSTEM,
         recoverability=RECOVERABLE,
     )
