@@ -67,7 +67,9 @@ class RequestContext:
         deadline: float | None = None,
         trusted_peers: TrustedPeers | None = None,
     ) -> None:
-        self._scope = scope
+        self.scope = scope
+        """The ASGI scope, for what is not offered here."""
+
         self._deadline = deadline
         self._trusted_peers = trusted_peers or TrustedPeers()
         self.method = method
@@ -82,12 +84,12 @@ class RequestContext:
 
     @cached_property
     def headers(self) -> Headers:
-        return Headers(raw=self._scope["headers"])
+        return Headers(raw=self.scope["headers"])
 
     @property
     def peer(self) -> str:
         """The address of the other end of the connection, which may be a proxy; empty if there is none."""
-        return peer_of(self._scope)
+        return peer_of(self.scope)
 
     @property
     def origin(self) -> str:
@@ -95,7 +97,7 @@ class RequestContext:
 
         A proxy's word for the scheme (`X-Forwarded-Proto`) counts only if the proxy is a trusted peer.
         """
-        return origin_of(self._scope, self._trusted_peers)
+        return origin_of(self.scope, self._trusted_peers)
 
     def seconds_left(self) -> float | None:
         """Until the caller gives up; None if it waits for ever. The transport ends the handler then by itself."""

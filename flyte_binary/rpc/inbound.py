@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
+from connectrpc.code import Code
+from connectrpc.errors import ConnectError
 from google.protobuf.message import Message
 
-from flyte_binary.domain.errors import Internal, Unimplemented
+from flyte_binary.domain.errors import Unimplemented
 from flyte_binary.rpc.codec import Codec
 from flyte_binary.rpc.compression import GZIP, Inflater, inflate, request_encoding
 from flyte_binary.rpc.disconnect import Interruptible, Reason, alongside
@@ -64,7 +66,7 @@ class Inbound:
         if flags & COMPRESSED:
             if not self._gzip:
                 # Both protocols want `internal` for this mistake of the client's.
-                raise Internal("protocol error: a compressed message without a declared encoding")
+                raise ConnectError(Code.INTERNAL, "protocol error: a compressed message without a declared encoding")
             payload = await inflate(payload, limit_bytes=self._limit_bytes) if payload else payload
         return self._codec.decode(payload, self._message_type)
 

@@ -33,7 +33,7 @@ def page_limit(
 
 
 def make_token(listing: str, keys: Sequence[TokenKey]) -> str:
-    """`listing` names the list with its order (`runs:created_at desc`): a token works only for the list that made it."""
+    """`listing` names the list with its order, `runs:created_at desc`: a token works only for the list that made it."""
     document = json.dumps([_VERSION, listing, *keys], separators=(",", ":"), ensure_ascii=False)
     return base64.urlsafe_b64encode(document.encode()).decode().rstrip("=")
 
