@@ -24,23 +24,33 @@ BATCH_CHARACTERS = 1024 * 1024
 MAX_TAILS = 100
 """Logs followed at once, as in the reference backend."""
 
-_IDLE_SECONDS = 5.0
+IDLE_SECONDS = 5.0
 """A log that is silent for so long makes us look whether its attempt still exists: it may have lost the
 process that would have told its end."""
 
-_NOT_YET_SECONDS = 0.5
+NOT_YET_SECONDS = 0.5
 """A launched attempt has no log for a moment; nothing tells when it comes."""
 
 
 class LogTails:
     def __init__(
-        self, actions: Actions, live: LiveLogs, store: ObjectStore, hub: Hub, *, limit: int = MAX_TAILS
+        self,
+        actions: Actions,
+        live: LiveLogs,
+        store: ObjectStore,
+        hub: Hub,
+        *,
+        limit: int = MAX_TAILS,
+        idle_seconds: float = IDLE_SECONDS,
+        not_yet_seconds: float = NOT_YET_SECONDS,
     ) -> None:
         self._actions = actions
         self._live = live
         self._store = store
         self._hub = hub
         self._limit = limit
+        self._idle_seconds = idle_seconds
+        self._not_yet_seconds = not_yet_seconds
         self._open = 0
 
     @property
@@ -75,18 +85,20 @@ class LogTails:
                 source = self._archived(view.log_uri, sent)
             elif (position := await self._live.tail_position(attempt, lines=INITIAL_LINES)) is not None:
                 source = self._running(attempt, position, changes)
-            elif view.over:
-                return
-            else:
-                await _changed(changes, _NOT_YET_SECONDS if view.launched else None)
+            elif not view.over:
+                await _changed(changes, attempt, self._not_yet_seconds if view.launched else None)
                 continue
+            elif (await self._require(attempt)).log_uri:
+                continue  # archived and removed between our two looks
+            else:
+                return
             try:
                 async with aclosing(source) as batches:
                     async for batch in batches:
                         sent.add(batch)
                         yield batch
             except _LiveLogGone:
-                await _changed(changes, _NOT_YET_SECONDS)
+                await _changed(changes, attempt, self._not_yet_seconds)
             else:
                 return
 
@@ -117,8 +129,8 @@ class LogTails:
     async def _wait(self, attempt: AttemptId, position: int) -> bool:
         """Until something may follow; whether the log was silent for all the time that we wait at most."""
         clock = asyncio.get_running_loop().time
-        deadline = clock() + _IDLE_SECONDS
-        await self._live.wait(attempt, position, timeout_seconds=_IDLE_SECONDS)
+        deadline = clock() + self._idle_seconds
+        await self._live.wait(attempt, position, timeout_seconds=self._idle_seconds)
         return clock() >= deadline
 
     async def _archived(self, uri: str, sent: _Sent) -> AsyncGenerator[list[LogLine]]:
@@ -177,7 +189,9 @@ def batches_of(lines: list[LogLine]) -> list[list[LogLine]]:
     return batches
 
 
-async def _changed(changes: Subscription, timeout_seconds: float | None) -> None:
+async def _changed(changes: Subscription, attempt: AttemptId, timeout_seconds: float | None) -> None:
+    """Until the action changes, or for that long; changes of other actions of the run do not count."""
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_seconds):
-            await changes.wait()
+            while (attempt.action.name,) not in await changes.wait():
+                pass

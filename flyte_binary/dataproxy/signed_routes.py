@@ -89,10 +89,10 @@ class _SignedFiles:
             self._check_announced(request)
             md5 = await self._receive(request, path, expected)
         except FlyteError as error:
-            await self._discard_rest(request)
+            await _discard_rest(request)
             return _refused(request, path, _STATUS.get(error.code, 500), error.message)
         except _TooLarge:
-            await self._discard_rest(request)
+            await _discard_rest(request)
             return _refused(request, path, 413, f"the content is larger than {self._max_bytes} bytes")
         except TimeoutError:
             return _refused(request, path, 408, f"nothing was received for {_STALLED_SECONDS:g} seconds")
@@ -132,18 +132,6 @@ class _SignedFiles:
             return incoming.md5
 
 
-    async def _discard_rest(self, request: Request) -> None:
-        """Read what still comes, as much as a good upload might be: closing the connection under a client
-        that still writes would reset it, and the client would see that instead of the reason."""
-        left = self._max_bytes
-        with suppress(ClientDisconnect, TimeoutError, RuntimeError):  # RuntimeError: all was read already
-            async with asyncio.timeout(_STALLED_SECONDS):
-                async for chunk in request.stream():
-                    left -= len(chunk)
-                    if left <= 0:
-                        return
-
-
 def _path(request: Request) -> str:
     return "/" + request.path_params["path"]
 
@@ -176,6 +164,15 @@ async def _pieces(request: Request) -> AsyncGenerator[bytes]:
             gathered.clear()
     if gathered:
         yield bytes(gathered)
+
+
+async def _discard_rest(request: Request) -> None:
+    """Read what still comes, for a while: closing the connection under a client that still writes would
+    reset it, and the client would see that instead of the reason."""
+    with suppress(ClientDisconnect, TimeoutError, RuntimeError):  # RuntimeError: all was read already
+        async with asyncio.timeout(_STALLED_SECONDS):
+            async for _ in request.stream():
+                pass
 
 
 def _refused(request: Request, path: str, status: int, reason: str) -> Response:
