@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +28,8 @@ from tests.golden.streams import Streams
 PROGRAMS = Path(__file__).parent / "programs"
 PATIENCE_SECONDS = 30
 REASON = "golden reason"
+MARK = "played: "
+"""Begins each line of the answer; whatever else the SDK prints is not for the test."""
 
 Driver = Callable[["Stage"], None]
 
@@ -83,7 +87,7 @@ def _with_failure(scenario: str, module: str, task: str, **inputs: Any) -> Drive
 
 
 def _outputs(run: Run) -> None:
-    """Asks for the outputs; of an unsuccessful run the SDK complains about what it then gets, or does not ask at all."""
+    """Asks for the outputs; of an unsuccessful run the SDK complains about what it gets, or does not ask at all."""
     try:
         run.outputs()
     except (RuntimeError, flyte.errors.BaseRuntimeError, ConnectError, ValueError):
@@ -108,6 +112,10 @@ def _running_child(run_name: str) -> str:
 
     _until(looked)
     return found[0]
+
+
+def _fill_cache(_stage: Stage) -> None:
+    flyte.run(program("trig").longrun, secs=1).wait(quiet=True)
 
 
 def _cache_hit_follow_logs(stage: Stage) -> None:
@@ -249,6 +257,7 @@ DRIVERS: dict[str, Driver] = {
     "cache-hit": _with_outputs("cache-hit", "cachet", "sq", x=7),
     "cache-child-hit": _with_outputs("cache-child-hit", "cachet", "twice", x=7),
     "cache-serialize": _with_outputs("cache-serialize", "cachet", "sersq", x=3),
+    "fill-cache": _fill_cache,
     "cache-hit-follow-logs": _cache_hit_follow_logs,
     "condition-signal": _condition_signal,
     "condition-timeout": _with_outputs("condition-timeout", "gcond", "timed"),
@@ -263,10 +272,27 @@ DRIVERS: dict[str, Driver] = {
     "rerun": _rerun,
     "ui-watch-streams": _watch_like_a_console,
 }
-"""Scenario → what plays it, in the order of `scenarios.DRIVEN`, which matters to those about the cache."""
+"""Scenario → what plays it."""
 
 
-def prime(stage: Stage) -> None:
-    """Runs what must have run before a scenario: the entry that cache-hit-follow-logs finds."""
+def main(sdk_url: str, scratch: str) -> None:
+    """Plays the scenarios named on standard input, one a line, and answers each with a line of JSON.
+
+    A process of its own keeps the SDK's global state and its threads away from the tests.
+    """
+    stage = Stage(sdk_url, Path(scratch))
     stage.login()
-    flyte.run(program("trig").longrun, secs=1).wait(quiet=True)
+    for line in sys.stdin:
+        scenario = line.strip()
+        try:
+            DRIVERS[scenario](stage)
+        except Exception:  # noqa: BLE001 - reported to the test, whatever it is
+            answer = {"failed": traceback.format_exc()}
+        else:
+            answer = {"run": stage.runs.get(scenario)}
+        sys.__stdout__.write(f"{MARK}{json.dumps(answer)}\n")  # pyright: ignore[reportOptionalMemberAccess]
+        sys.__stdout__.flush()  # pyright: ignore[reportOptionalMemberAccess]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

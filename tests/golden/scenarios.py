@@ -79,6 +79,20 @@ REPLAYED: dict[str, tuple[str, ...]] = {
 OF_LATER_PARTS = {"deploy": frozenset({"UploadInputs", "OPERATION_UPLOAD_TRIGGER"})}
 """Scenario → methods or SelectCluster operations left out of it: here the inputs of triggers."""
 
+NEEDS: dict[str, tuple[str, ...]] = {
+    "cache-hit": ("cache-miss",),
+    "cache-child-hit": ("cache-miss",),
+    "cache-hit-follow-logs": ("fill-cache",),
+    "run-deployed": ("deploy",),
+    "rerun": ("get-run-action-logs-io",),
+    "ui-watch-streams": ("hello-run-and-wait", "failing-task"),
+    "errors": ("deploy", "failing-task", "abort-run-early"),
+    "errors-empty-request": ("deploy", "failing-task", "abort-run-early"),
+    "codec-json-and-get": ("failing-task", "abort-run-early"),
+}
+"""Scenario → what must have been played before, besides the scenarios that it is about. `fill-cache` is no
+recorded conversation."""
+
 NOT_COMPARED = {
     "condition-timeout-again": "a second recording of condition-timeout",
     "exit-code-3-again": "three more recordings of exit-code-3",

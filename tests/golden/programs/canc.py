@@ -28,7 +28,7 @@ async def main() -> str:
 async def main2() -> str:
     try:
         await slow(60)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the outcome is the result, whatever it is
         return f"aborted {error}"
     return "child ended by itself"
 

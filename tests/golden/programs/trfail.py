@@ -21,6 +21,6 @@ async def main() -> str:
     good = await ok(1)
     try:
         await bad(2)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the outcome is the result, whatever it is
         return f"{good} {type(error).__name__}: {error}"
     return "not failed"

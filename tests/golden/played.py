@@ -1,0 +1,96 @@
+"""Plays conversations against a served backend, each once, after what it needs, and keeps our recordings of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.golden import scenarios
+from tests.golden.distil import FIXTURES
+from tests.golden.drivers import MARK
+from tests.golden.normalise import Ids, Json, normalise
+from tests.golden.recorder import Recording
+from tests.golden.replay import replay
+
+ROOT = Path(__file__).parents[2]
+
+
+class Played:
+    """Our side of the comparison. `recording` is fed by recorders in front of the backend at `base_url`."""
+
+    def __init__(self, base_url: str, sdk_url: str, recording: Recording, home: Path) -> None:
+        self._base_url = base_url
+        self._recording = recording
+        self._runs: dict[str, str] = {}
+        self._calls: dict[str, list[Json]] = {}
+        self._log = (home / "driver.log").open("w", encoding="utf-8")
+        self._driver = subprocess.Popen(
+            [sys.executable, "-m", "tests.golden.drivers", sdk_url, str(home)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "HOME": str(home), "DO_NOT_TRACK": "1", "LANG": "C.UTF-8"},
+        )
+
+    def close(self) -> None:
+        """Ends the driver."""
+        assert self._driver.stdin is not None and self._driver.stdout is not None
+        self._driver.stdin.close()
+        try:
+            self._driver.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._driver.kill()
+            self._driver.wait()
+        self._driver.stdout.close()
+        self._log.close()
+
+    def calls(self, scenario: str) -> list[Json]:
+        """Our normalised recording of a scenario; plays it, and before it what it needs, if that has not happened."""
+        if scenario not in self._calls:
+            about = scenarios.REPLAYED.get(scenario, ())
+            for needed in (*about, *scenarios.NEEDS.get(scenario, ())):
+                self.calls(needed)
+            replayed = scenario in scenarios.REPLAYED
+            self._calls[scenario] = self._replay(scenario) if replayed else self._drive(scenario)
+        return self._calls[scenario]
+
+    def _replay(self, scenario: str) -> list[Json]:
+        about = [self._runs[name] for name in scenarios.REPLAYED[scenario] if name in self._runs]
+        ids = Ids({name: f"<run:{n}>" for n, name in enumerate(about, start=1)})
+        return replay(self._base_url, fixture(scenario), ids)
+
+    def _drive(self, scenario: str) -> list[Json]:
+        self._recording.take()
+        answer = self._ask(scenario)
+        if "failed" in answer:
+            raise AssertionError(f"the SDK could not play {scenario}:\n{answer['failed']}")
+        if answer["run"]:
+            self._runs[scenario] = answer["run"]
+        self._settle()
+        return normalise(self._recording.take())
+
+    def _ask(self, scenario: str) -> Json:
+        assert self._driver.stdin is not None and self._driver.stdout is not None
+        self._driver.stdin.write(f"{scenario}\n")
+        self._driver.stdin.flush()
+        for line in self._driver.stdout:
+            if line.startswith(MARK):
+                return json.loads(line.removeprefix(MARK))
+        raise AssertionError(f"the driver ended during {scenario}, see {self._log.name}")
+
+    def _settle(self) -> None:
+        """Waits for calls of tasks that have not ended yet: their watches close when their processes are gone."""
+        deadline = time.monotonic() + 5
+        while self._recording.open and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def fixture(scenario: str) -> list[Json]:
+    """The reference's side: its normalised recording."""
+    return json.loads((FIXTURES / f"{scenario}.json").read_text(encoding="utf-8"))
