@@ -1,0 +1,118 @@
+"""Which fork server may make an attempt's process: one for each interpreter, replaced when its packages change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import structlog
+
+from flyte_binary.executor.local.environment import base_environment, reason_to_run_cold
+from flyte_binary.executor.local.interpreter import Interpreter
+from flyte_binary.executor.local.settings import LocalSettings
+from flyte_binary.executor.local.supervisor import PROGRAM, NotLaunched, SupervisorLink
+
+_log = structlog.get_logger(__name__)
+
+_START_SECONDS = 20.0
+
+
+@dataclass(slots=True, kw_only=True)
+class _ForkServer:
+    id: str
+    link: SupervisorLink
+    state: tuple[object, ...]
+    """Of the interpreter when it was started."""
+    environment: dict[str, str]
+    read_at_import: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    """It is ready, or will never be."""
+    usable: bool = False
+    gone: bool = False
+
+
+class ForkServers:
+    def __init__(self, settings: LocalSettings, supervisor: Callable[[], SupervisorLink | None]) -> None:
+        self._settings = settings
+        self._supervisor = supervisor
+        self._servers: dict[Path, _ForkServer] = {}
+
+    def warm_up(self, interpreter: Interpreter) -> None:
+        """Start one, unless there is one that still fits. Returns at once."""
+        link = self._supervisor()
+        server = self._servers.get(interpreter.path)
+        state = interpreter.state()
+        if link is None or not link.alive:
+            return
+        if server is not None and server.link is link and not server.gone and server.state == state:
+            return
+        if server is not None and server.link is link and not server.gone:
+            _log.info("fork_server_replaced", interpreter=str(interpreter.path), because="its packages changed")
+            link.dismiss_fork_server(server.id)
+        self._servers[interpreter.path] = self._start(link, interpreter, state)
+
+    async def choose(self, interpreter: Interpreter, environment: Mapping[str, str]) -> str | None:
+        """The fork server to use, or None for a cold process. Waits for one that is just starting."""
+        self.warm_up(interpreter)
+        server = self._servers.get(interpreter.path)
+        if server is None:
+            return None
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await server.settled.wait()
+        except TimeoutError:
+            return None
+        if not server.usable:
+            return None
+        reason = reason_to_run_cold(environment, server.environment, server.read_at_import)
+        if reason:
+            _log.debug("attempt_runs_cold", because=f"its environment sets {reason}")
+            return None
+        return server.id
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """What the supervisor says of a fork server."""
+        server = next((one for one in self._servers.values() if one.id == message["id"]), None)
+        if server is None:
+            return
+        if message.get("gone"):
+            server.gone = server.usable or not server.settled.is_set()
+            if not server.settled.is_set():
+                _log.warning("fork_server_died_at_start", effect="tasks run as cold processes", log=str(self._log))
+                server.gone = False  # or each launch would try it again
+            server.usable = False
+        elif message["ready"]:
+            server.read_at_import = dict(message["read_at_import"])
+            server.usable = True
+            _log.info(
+                "fork_server_ready",
+                flyte=message["flyte"],
+                python=message["python"],
+                seconds=round(message["seconds"], 2),
+            )
+            for note in message["notes"]:
+                _log.debug("fork_server_goes_without", what=note)
+        else:
+            _log.warning("fork_server_not_possible", effect="tasks run as cold processes", reason=message["reason"])
+        server.settled.set()
+
+    @property
+    def _log(self) -> Path:
+        return self._settings.folder / "fork-server.log"
+
+    def _start(self, link: SupervisorLink, interpreter: Interpreter, state: tuple[object, ...]) -> _ForkServer:
+        home = self._settings.home or self._settings.folder
+        environment = base_environment(self._settings, interpreter.path, home)
+        server = _ForkServer(id=uuid4().hex, link=link, state=state, environment=environment)
+        try:
+            link.start_fork_server(
+                server.id, [str(interpreter.path), str(PROGRAM), "forkserver"], environment, self._log
+            )
+        except NotLaunched:
+            server.gone = True
+            server.settled.set()
+        return server

@@ -1,0 +1,167 @@
+"""From an `AttemptSpec` to a process: claim, folder, bundle, environment, order to the supervisor."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from flyte_binary.domain.errors import Unavailable
+from flyte_binary.executor.backend import AttemptSpec
+from flyte_binary.executor.local.bundles import Bundles, InvalidBundle
+from flyte_binary.executor.local.environment import attempt_environment
+from flyte_binary.executor.local.folders import Folders
+from flyte_binary.executor.local.fork_servers import ForkServers
+from flyte_binary.executor.local.interpreter import Interpreter
+from flyte_binary.executor.local.program import files
+from flyte_binary.executor.local.program.output import Output
+from flyte_binary.executor.local.settings import LocalSettings
+from flyte_binary.executor.local.supervisor import NotLaunched, Order, SupervisorLink
+from flyte_binary.executor.local.threads import LocalThreads
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Impossible:
+    """The attempt can never start as specified."""
+
+    sentence: str
+    """For the user."""
+
+
+class Launcher:
+    def __init__(
+        self,
+        settings: LocalSettings,
+        *,
+        folders: Folders,
+        bundles: Bundles,
+        fork_servers: ForkServers,
+        supervisor: Callable[[], Awaitable[SupervisorLink]],
+        interpreter: Callable[[str], Awaitable[Interpreter]],
+        threads: LocalThreads,
+    ) -> None:
+        self._settings = settings
+        self._folders = folders
+        self._bundles = bundles
+        self._fork_servers = fork_servers
+        self._supervisor = supervisor
+        self._interpreter = interpreter
+        self._threads = threads
+
+    async def launch(self, spec: AttemptSpec) -> bool:
+        """False if this launch has been before. Raises `Unavailable`."""
+        interpreter = await self._interpreter(spec.image)
+        folder = self._folders.path(spec.id)
+        environment = attempt_environment(self._settings, interpreter.path, folder, spec.env)
+        command = _command(interpreter, spec.argv, environment)
+        reason = ""
+        for forked in (True, False):
+            lock = await self._threads.run(lambda: self._claim(spec, folder, command, environment))
+            if lock is None:
+                return False
+            try:
+                if isinstance(command, _Impossible):
+                    await self._threads.run(lambda: _refuse(spec, folder, command))
+                else:
+                    await self._start(spec, lock, folder, interpreter, command, environment, forked=forked)
+                return True
+            except InvalidBundle as error:
+                await self._threads.run(lambda error=error: _refuse(spec, folder, _Impossible(str(error))))
+                return True
+            except NotLaunched as error:
+                reason = str(error)
+                _log.warning("launch_failed", attempt=str(spec.id), reason=reason)
+            except OSError as error:
+                raise Unavailable(f"attempt {spec.id} cannot be started now: {error}") from error
+            finally:
+                os.close(lock)
+        raise Unavailable(f"attempt {spec.id} cannot be started now: {reason}")
+
+    def _claim(
+        self, spec: AttemptSpec, folder: Path, command: list[str] | _Impossible, environment: Mapping[str, str]
+    ) -> int | None:
+        lock = self._folders.claim(spec.id, spec.nonce)
+        if lock is None or isinstance(command, _Impossible):
+            return lock
+        try:
+            _prepare(folder, spec, {"executable": command[0], "argv": command, "env": dict(environment)})
+        except OSError as error:
+            os.close(lock)
+            raise Unavailable(f"attempt {spec.id} cannot be started now: {error}") from error
+        return lock
+
+    async def _start(
+        self,
+        spec: AttemptSpec,
+        lock: int,
+        folder: Path,
+        interpreter: Interpreter,
+        command: list[str],
+        environment: Mapping[str, str],
+        *,
+        forked: bool,
+    ) -> None:
+        supervisor = await self._supervisor()
+        # Without this program a cold process runs the module instead, and says so in its argv.
+        forked = forked and self._settings.fork_server and command[0] == str(interpreter.path.with_name("a0"))
+        fork_server = await self._fork_servers.choose(interpreter, environment) if forked else None
+        await self._bundles.place(spec.bundle_uri, spec.argv, folder / files.WORK)
+        order = Order(
+            name=self._folders.name(spec.id),
+            folder=folder,
+            fork_server=fork_server,
+            memory_limit_bytes=spec.memory_limit_bytes,
+            log_limit_bytes=spec.log_limit_bytes,
+        )
+        await supervisor.launch(order, lock)
+
+
+def _refuse(spec: AttemptSpec, folder: Path, why: _Impossible) -> None:
+    """The attempt is over before it began, and its log and its state say why."""
+    now = time.time()
+    output = Output(str(folder), spec.log_limit_bytes)
+    output.note(why.sentence, now)
+    output.close(now)
+    files.write_json(
+        str(folder / files.EXIT),
+        {"exit_code": None, "out_of_memory": False, "reason": why.sentence, "invalid": True, "ended_at": now},
+    )
+
+
+def _prepare(folder: Path, spec: AttemptSpec, request: dict[str, object]) -> None:
+    for name in (files.WORK, files.HOME):
+        (folder / name).mkdir(0o700)
+    os.mkfifo(folder / files.CONTROL, 0o600)
+    files.write_json(str(folder / files.REQUEST), {**request, "cwd": str(folder / files.WORK)})
+    if spec.notices:
+        now = time.time()
+        output = Output(str(folder), spec.log_limit_bytes)
+        for notice in spec.notices:
+            output.note(notice, now)
+        output.close(now)
+
+
+def _command(
+    interpreter: Interpreter, argv: tuple[str, ...], environment: Mapping[str, str]
+) -> list[str] | _Impossible:
+    command = interpreter.command(argv)
+    if command is not None:
+        if interpreter.problem:
+            return _Impossible(interpreter.problem)
+        return command
+    if "/" in argv[0] and not argv[0].startswith("/"):
+        return list(argv)  # in the working folder, from the bundle
+    program = shutil.which(argv[0], path=environment["PATH"])
+    if program is None:
+        return _Impossible(
+            f"the task's command {argv[0]!r} is not on this machine (PATH {environment['PATH']});"
+            " the local executor runs processes, not containers"
+        )
+    return [program, *argv[1:]]
