@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
         # A folder that goes away gets a client of its own as well: the CLI remembers for a day, by address, which code
         # it has uploaded, and would miss it on the next server there.
         data = [] if keep else ["--data-dir", str(folder / "data")]
-        environ = {**os.environ, "DO_NOT_TRACK": "1", **({} if keep else {"HOME": str(folder)})}
+        environ = {**os.environ, "DO_NOT_TRACK": "1", "COLUMNS": "140", **({} if keep else {"HOME": str(folder)})}
         url = f"http://127.0.0.1:{port}"
         with _server([*data, "--port", str(port)], url, folder / "server.log") as server:
             succeeded = _run_examples(url, folder, environ)
@@ -91,7 +91,7 @@ def _run_examples(url: str, folder: Path, environ: dict[str, str]) -> bool:
         print(f"finished after {time.monotonic() - started:.1f} s")
         if not _flyte(["-c", str(config), "get", "io", "--outputs-only", run], environ, show_output=True):
             return False
-    return _flyte(["-c", str(config), "get", "run"], environ, show_output=True)
+    return _flyte(["-c", str(config), "--output-format", "table-simple", "get", "run"], environ, show_output=True)
 
 
 def _flyte(arguments: list[str], environ: dict[str, str], *, show_output: bool) -> bool:
