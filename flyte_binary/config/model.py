@@ -197,13 +197,6 @@ class TaskLogs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GarbageCollection:
-    max_ttl: Annotated[timedelta, Between(0)] = field(default=timedelta(), metadata=_key("maxTTL"))
-    """How long the working folder of an attempt stays after its end, to look at what a task left there; with `0` it
-    goes as soon as outcome and log are stored. YAML: executor.gc.maxTTL."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
     interpreter: Path | None = None
     """The Python that tasks run under; it needs the `flyte` package. Default: the one of the active virtual
@@ -245,7 +238,6 @@ class Executor:
     otherwise. YAML: executor.passEnvironment."""
 
     logs: TaskLogs = field(default_factory=TaskLogs)
-    gc: GarbageCollection = field(default_factory=GarbageCollection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_a_setting_is_explained_and_names_its_own_path(setting: config_docs.Documented):
     assert len(setting.text) > 15
     assert setting.stated_path == setting.path
+
+
+def test_every_setting_is_read_by_something():
+    read: set[str] = set()
+    for path in (ROOT / "flyte_binary").rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        read |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+    assert [path for path, entry in leaves(schema()) if entry.field not in read] == []
 
 
 def test_the_pages_belong_to_the_model():

@@ -57,7 +57,7 @@ def test_a_file_sets_values_of_every_kind(tmp_path: Path):
           cores: 1.5
           memory: 2Gi
           environment: {{HTTP_PROXY: "http://proxy:3128", lower: case}}
-          gc: {{maxTTL: 0}}
+          stopGrace: 0
         logger: {{level: DEBUG, formatter: {{type: json}}}}
         """,
     )
@@ -248,7 +248,7 @@ def test_everything_that_is_wrong_is_said_at_once_with_key_place_found_and_expec
         ("runs.server.port.x=1", "no such key; runs.server.port is a value and has no keys in it"),
         ("runs.server=1", "runs.server (--set): is a section; expected keys in it (host, port"),
         ("server.port=1", "server (--set): no such key; did you mean runs.server?"),
-        ("maxTTL=1h", "maxTTL (--set): no such key; did you mean executor.gc.maxTTL?"),
+        ("forkServer=no", "forkServer (--set): no such key; did you mean executor.forkServer?"),
         ("zzz=1", "no such key; known here: dataDir, runs"),
         ("=1", "expected path=value"),
     ],
