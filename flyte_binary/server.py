@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from flyte_binary.rpc.application import RpcApplication
 from flyte_binary.rpc.boundary import Boundary
-from flyte_binary.rpc.disconnect import Drain
+from flyte_binary.rpc.disconnect import Drain, alongside
 from flyte_binary.rpc.health import ReadinessCheck, health_routes
 from flyte_binary.rpc.hosts import HostCheck
 from flyte_binary.rpc.origins import OriginCheck
@@ -31,6 +31,8 @@ _KEEP_ALIVE_SECONDS = 120
 request into a connection that the server is closing."""
 
 _BACKLOG = 2048
+_FLUSH_SECONDS = 0.4
+"""How long a stop waits for a client that does not read the end of its answer."""
 
 
 class AddressInUse(Exception):
@@ -163,6 +165,19 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self._started.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        async with alongside(self._abort_stuck(), name="abort stuck connections"):
+            await super().shutdown(sockets=sockets)
+
+    async def _abort_stuck(self) -> None:
+        """A connection that closes waits for its client to read what is under way; one that does not read would hold
+        the stop up."""
+        while True:
+            closing = [c.transport for c in self.server_state.connections if c.transport.is_closing()]
+            await asyncio.sleep(_FLUSH_SECONDS)
+            for transport in closing:
+                transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from flyte_binary.rpc.errors import SHUTTING_DOWN, WireError, wire_error
@@ -30,8 +30,8 @@ class Boundary:
 
         try:
             await self._app(scope, receive, noting)
-        except HTTPException:
-            raise
+        except ClientDisconnect:
+            return
         except asyncio.CancelledError:
             if not started:
                 await answer_error(send, SHUTTING_DOWN)

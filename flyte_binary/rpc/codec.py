@@ -6,6 +6,7 @@ fields that this server does not know. What cannot be read is the caller's mista
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
@@ -15,6 +16,8 @@ from google.protobuf.message import DecodeError, Message
 from flyte_binary.domain.errors import InvalidArgument
 
 M = TypeVar("M", bound=Message)
+
+_OBJECT = re.compile(rb"\s*\{")
 
 
 class Codec(Protocol):
@@ -55,6 +58,9 @@ class JsonCodec:
         message = message_type()
         if not data:
             return message
+        if _OBJECT.match(data) is None:
+            # The parser would take a string for an object whose fields it does not know.
+            raise InvalidArgument(f"The request is not a JSON object, which {message_type.DESCRIPTOR.full_name} needs.")
         try:
             json_format.Parse(data, message, ignore_unknown_fields=True)
         except (json_format.Error, ValueError, TypeError, RecursionError) as error:

@@ -27,7 +27,7 @@ from flyte_binary.rpc.inbound import Inbound
 from flyte_binary.rpc.method import Kind
 
 _HEADERS_AFTER_SECONDS = 0.05
-_LAST_WORD_SECONDS = 1.0
+_LAST_WORD_SECONDS = 0.5
 """How long the end of a stream waits for a client that does not read."""
 
 _DEADLINE = WireError("deadline_exceeded", "The deadline that the client set has passed.")
