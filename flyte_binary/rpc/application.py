@@ -37,6 +37,11 @@ class RpcApplication:
         self._methods = {"/" + method.full_name: method for method in methods}
         self._settings = settings
 
+    @property
+    def services(self) -> set[str]:
+        """Full names of the mounted services."""
+        return {method.service for method in self._methods.values()}
+
     def serves(self, path: str) -> bool:
         """Whether the path is one of RPC. Any method of the contract counts, so that a service that is not there is
         answered in the caller's protocol."""
