@@ -91,7 +91,7 @@ class StateService:
         """The state is protobuf JSON of the action's `workflow.ActionStatus`; an action that is not there is told by
         the status inside the response."""
         action = require_action_id(request.action_id, "action_id")
-        row = await self._database.read(lambda tx: tx.actions.get(action))
+        row = await self._database.point(lambda tx: tx.actions.get(action))
         response = state_service_pb2.GetResponse(action_id=request.action_id, status=status_pb2.Status())
         if row is None:
             error = NotFound(f"action_id: action {action} does not exist")

@@ -25,6 +25,8 @@ from flyte_binary.live.hub import Hub
 KEEP_ALIVE_SECONDS = 20.0
 """A further sentinel after so long a silence: clients ignore it, proxies see life."""
 
+FEW = 32
+
 
 class Updates:
     def __init__(self, database: Database, hub: Hub) -> None:
@@ -48,7 +50,8 @@ class Updates:
                     yield None
                     continue
                 names = [name for (name,) in dirty]
-                rows = await self._database.read(lambda tx, names=names: tx.actions.get_many(parent.run_id, names))
+                read = self._database.point if len(names) <= FEW else self._database.read
+                rows = await read(lambda tx, names=names: tx.actions.get_many(parent.run_id, names))
                 for update in _news(rows, sent):
                     yield update
 

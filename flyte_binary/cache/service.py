@@ -29,7 +29,7 @@ class CacheService:
 
     async def get(self, request: v2.GetCacheRequest, _context: object) -> v1.GetCacheResponse:
         key = require_key(request.base_request, request.identifier)
-        row = await self._database.read(lambda tx: tx.cache.get(key))
+        row = await self._database.point(lambda tx: tx.cache.get(key))
         if row is None:
             raise _no_entry(request.base_request.key)
         return v1.GetCacheResponse(output=output_from_row(row))

@@ -27,7 +27,7 @@ class ProjectLookup:
         self._database = database
 
     async def exists(self, project: str) -> bool:
-        return await self._database.read(lambda tx: tx.projects.get(project)) is not None
+        return await self._database.point(lambda tx: tx.projects.get(project)) is not None
 
 
 class TaskLookup:
@@ -39,7 +39,7 @@ class TaskLookup:
             row = tx.tasks.get(task)
             return None if row is None else tx.specs.get(row.spec_digest)
 
-        body = await self._database.read(operation)
+        body = await self._database.point(operation)
         return None if body is None else task_definition_pb2.TaskSpec.FromString(body)
 
     async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
@@ -52,7 +52,7 @@ class ActionLookup:
         self._database = database
 
     async def data(self, action: ActionId) -> ActionData | None:
-        row = await self._database.read(lambda tx: tx.actions.get(action))
+        row = await self._database.point(lambda tx: tx.actions.get(action))
         if row is None:
             return None
         if row.action_type == CONDITION:
@@ -63,7 +63,7 @@ class ActionLookup:
         )
 
     async def attempt(self, attempt: AttemptId) -> AttemptView | None:
-        return await self._database.read(lambda tx: _attempt_view(tx, attempt))
+        return await self._database.point(lambda tx: _attempt_view(tx, attempt))
 
 
 def _outputs_uri(row: ActionRow) -> str:

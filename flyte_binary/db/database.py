@@ -26,6 +26,11 @@ class Database(Protocol):
         """Run on a connection of its own, seeing one snapshot; what it writes is not kept."""
         ...
 
+    async def point(self, operation: Operation[T]) -> T:
+        """`read` for a few rows found by their keys. SQLite answers it on the spot, which costs a
+        fifth of handing it to a thread; nothing that scans belongs here."""
+        ...
+
     async def write(self, operation: Operation[T], *, run: RunId | None = None) -> T:
         """Run within a grouped commit; return once it is on the disk.
 

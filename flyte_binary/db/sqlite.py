@@ -93,6 +93,11 @@ class SqliteDatabase:
             raise Unavailable("the server is stopping")
         return await self._loop.run_in_executor(self._readers, self._read, operation)
 
+    async def point(self, operation: Operation[T]) -> T:
+        if self._closed:
+            raise Unavailable("the server is stopping")
+        return self._read(operation)
+
     async def ping(self) -> None:
         await self.read(lambda tx: tx.connection.execute(text("SELECT 1")))
 

@@ -80,7 +80,7 @@ class Reconciler:
 
     async def reconcile(self, action: ActionId) -> float | None:
         """Returns after how many seconds to come back, None if only a change can bring news."""
-        view = await self._database.read(lambda tx: self._load(tx, action))
+        view = await self._database.point(lambda tx: self._load(tx, action))
         if view is None:
             self._admission.release(action, now=time.monotonic())
             return None

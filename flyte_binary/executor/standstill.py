@@ -74,7 +74,7 @@ class Standstill:
         return busy
 
     async def _cpu_seconds(self, action: ActionId) -> float | None:
-        opened = await self._database.read(lambda tx: tx.attempts.open_of_action(action))
+        opened = await self._database.point(lambda tx: tx.attempts.open_of_action(action))
         if not opened:
             return None
         state = await self._backend.observe(opened[-1].id, opened[-1].nonce)

@@ -73,7 +73,7 @@ class Starter:
         return left / 1_000_000 if left > 0 else None
 
     async def _from_cache(self, row: ActionRow, plan: CachePlan) -> _Cached:
-        entry = await self._database.read(lambda tx: tx.cache.get(plan.key))
+        entry = await self._database.point(lambda tx: tx.cache.get(plan.key))
         now = self._clock.now()
         prefix = await self._caching.usable(entry, plan, now=now)
         if prefix is not None:

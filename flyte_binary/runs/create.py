@@ -60,7 +60,7 @@ class RunCreator:
         if order.offloaded is not None:
             inputs = offloaded_inputs(order)
         else:
-            spec = await self._database.read(lambda tx: _admitted(tx, order))
+            spec = await self._database.point(lambda tx: _admitted(tx, order))
             inputs = await self._put_inputs(order, spec)
         ready = None if spec is None else self._plan(order, spec, inputs, caller)
 

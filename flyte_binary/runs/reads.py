@@ -23,7 +23,7 @@ class RunReads:
 
     async def run_details(self, request: run_service_pb2.GetRunDetailsRequest) -> run_service_pb2.GetRunDetailsResponse:
         run = run_id_from(request)
-        facts = await self._database.read(lambda tx: facts_of(tx, run.root()))
+        facts = await self._database.point(lambda tx: facts_of(tx, run.root()))
         if facts is None:
             raise run_not_found(run)
         return run_service_pb2.GetRunDetailsResponse(details=run_details_of(facts))
@@ -55,7 +55,7 @@ class RunReads:
         raise NotFound(f"attempt {number} of action {action} has no log yet")
 
     async def _require(self, action: ActionId) -> ActionFacts:
-        facts = await self._database.read(lambda tx: facts_of(tx, action))
+        facts = await self._database.point(lambda tx: facts_of(tx, action))
         if facts is None:
             raise action_not_found(action)
         return facts

@@ -71,7 +71,7 @@ class ProjectService:
 
     async def get_project(self, request: pb.GetProjectRequest, context: RequestContext) -> pb.GetProjectResponse:
         check_text("id", request.id, required=True)
-        row = await self._database.read(lambda tx: tx.projects.get(request.id))
+        row = await self._database.point(lambda tx: tx.projects.get(request.id))
         if row is None:
             raise NotFound(f"project not found: {request.id}")
         return pb.GetProjectResponse(project=self._project_of(row))

@@ -42,7 +42,7 @@ class TaskService:
                 raise NotFound(f"task not found: {task}")
             return row, spec
 
-        row, spec = await self._database.read(read)
+        row, spec = await self._database.point(read)
         details = task_definition_pb2.TaskDetails(
             task_id=row.id.to_proto(),
             metadata=metadata_of(row),

@@ -71,4 +71,4 @@ class DetailsWatch:
             facts = {key: facts_of(tx, run.action(key[0])) for key in keys}
             return {key: run_details_of(found) for key, found in facts.items() if found is not None}
 
-        return await self._database.read(read)
+        return await self._database.point(read)
