@@ -17,6 +17,7 @@ from flyteidl2.project import project_service_pb2
 from prometheus_client import CollectorRegistry, Gauge, PlatformCollector, ProcessCollector
 
 from flyte_binary.actions.abort import Aborter
+from flyte_binary.actions.callbacks import Callbacks
 from flyte_binary.actions.enqueue import Enqueuer
 from flyte_binary.actions.events_proxy import EventsProxy
 from flyte_binary.actions.internal_runs import InternalRunService
@@ -45,6 +46,7 @@ from flyte_binary.dataproxy.signed_routes import signed_routes
 from flyte_binary.dataproxy.uploads import Uploads
 from flyte_binary.db.migrate import upgrade
 from flyte_binary.db.sqlite import SqliteDatabase, make_engine
+from flyte_binary.domain.callbacks import CallbackAddresses
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.executor.admission import Admission
 from flyte_binary.executor.archive import LogArchiver
@@ -56,12 +58,14 @@ from flyte_binary.executor.facts import Facts
 from flyte_binary.executor.family import Family
 from flyte_binary.executor.leftovers import Leftovers
 from flyte_binary.executor.local.backend import LocalBackend
+from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.executor.local.settings import LocalSettings
 from flyte_binary.executor.reconciler import Reconciler
 from flyte_binary.executor.results import ResultReader
 from flyte_binary.executor.standstill import Standstill
 from flyte_binary.executor.start import Starter
 from flyte_binary.executor.waiting import Waiting
+from flyte_binary.executor.webhooks import Webhooks
 from flyte_binary.lifecycle import SWITCH_INTERVAL_SECONDS, Stop, cancel, sole_server
 from flyte_binary.live.hub import Hub
 from flyte_binary.logging_setup import configure_logging
@@ -139,7 +143,7 @@ class Parts:
     server: Server
     executor: Executor
     admission: Admission
-    backend: LocalBackend
+    interpreter: Interpreter
     database: SqliteDatabase
     aborter: Aborter
 
@@ -157,7 +161,7 @@ class Parts:
             await asyncio.sleep(0.1)
 
     def banner_facts(self, config: Config) -> BannerFacts:
-        interpreter = self.backend.interpreter
+        interpreter = self.interpreter
         note = (
             f"Python {interpreter.python}, flyte {interpreter.flyte}"
             if not interpreter.problem
@@ -193,14 +197,17 @@ async def _parts(config: Config) -> AsyncIterator[Parts]:
         hub = Hub()
         database = await _open_database(config, hub, clock)
         stack.push_async_callback(database.close)
-        signer = UrlSigner(load_or_create_key(config.data_dir / "url-signing.key"))
+        key = load_or_create_key(config.data_dir / "url-signing.key")
+        signer = UrlSigner(key)
+        addresses = CallbackAddresses(key=key, base_url=_public_url(config, port))
         store = DiskStore(Path(config.store_uri), signer)
+        await store.prepare()
         stack.callback(store.close)
-        backend = LocalBackend(_local_settings(config, port))
-        await backend.start()
-        stack.push_async_callback(backend.close)
+        backend = LocalBackend(_local_settings(config, port), store)
+        stack.push_async_callback(backend.stop_serving)
+        interpreter = await backend.start()
         registry = _registry()
-        execution = _execution(config, database, hub, store, backend, clock, registry)
+        execution = _execution(config, database, hub, store, backend, interpreter, clock, registry, addresses)
         aborter = Aborter(database, clock)
         server.app = build_app(
             mount(
@@ -211,6 +218,7 @@ async def _parts(config: Config) -> AsyncIterator[Parts]:
             routes=[
                 *signed_routes(store, signer, max_upload_bytes=config.dataproxy.upload.max_size_bytes),
                 *well_known_routes(),
+                *Callbacks(database, Signaller(database, clock), addresses).routes(),
             ],
             readiness=[ReadinessCheck("database", database.ping)],
             registry=registry,
@@ -221,7 +229,7 @@ async def _parts(config: Config) -> AsyncIterator[Parts]:
             server=server,
             executor=execution.executor,
             admission=execution.admission,
-            backend=backend,
+            interpreter=interpreter,
             database=database,
             aborter=aborter,
         )
@@ -252,6 +260,11 @@ def _local_settings(config: Config, port: int) -> LocalSettings:
     )
 
 
+def _public_url(config: Config, port: int) -> str:
+    server = config.runs.server
+    return server.public_url or f"http://{_loopback(server.host)}:{port}"
+
+
 def _loopback(host: str) -> str:
     """Where tasks of this machine reach a server that listens on `host`."""
     if host in ("0.0.0.0", "localhost"):  # compared, not bound
@@ -280,8 +293,10 @@ def _execution(
     hub: Hub,
     store: DiskStore,
     backend: LocalBackend,
+    interpreter: Interpreter,
     clock: SystemClock,
     registry: CollectorRegistry,
+    addresses: CallbackAddresses,
 ) -> _Execution:
     settings = config.executor
     facts = Facts()
@@ -309,7 +324,7 @@ def _execution(
         clock=clock,
         node=str(config.data_dir),
         log_limit_bytes=settings.logs.max_size_bytes,
-        runtime_versions=(backend.interpreter.python, backend.interpreter.flyte),
+        runtime_versions=(interpreter.python, interpreter.flyte),
     )
     reconciler = Reconciler(
         database=database,
@@ -325,7 +340,7 @@ def _execution(
             clock,
             stop_grace_seconds=settings.stop_grace.total_seconds(),
         ),
-        conditions=Conditions(database, clock),
+        conditions=Conditions(database, clock, Webhooks(addresses)),
         facts=facts,
         clock=clock,
     )

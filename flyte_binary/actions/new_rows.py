@@ -88,4 +88,6 @@ def condition_row(row: ActionRow, condition: run_definition_pb2.ConditionAction)
         function_name=condition.name,
         search_name=condition.name.casefold(),
         detail=condition.SerializeToString(),
+        # The webhook is owed at once, and until it was accepted.
+        not_before=row.created_at if condition.webhook.url else None,
     )

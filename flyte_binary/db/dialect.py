@@ -6,14 +6,22 @@ from functools import cache
 from typing import Any  # row values and DBAPI objects have no common type
 
 from sqlalchemy import Connection, Insert, Select, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 
 
-def insert(connection: Connection, table: Table) -> sqlite.Insert | postgresql.Insert:
+def insert(connection: Connection, table: Table) -> sqlite.Insert:
     """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
-    if connection.dialect.name == "sqlite":
+    return _insert(connection.dialect.name, table)
+
+
+def _insert(dialect: str, table: Table) -> sqlite.Insert:
+    if dialect == "sqlite":
         return sqlite.insert(table)
-    return postgresql.insert(table)
+    # A tenth of a second of the start that a laptop does not need.
+    from sqlalchemy.dialects import postgresql  # noqa: PLC0415
+
+    # The two classes have the same two methods and no common base.
+    return postgresql.insert(table)  # pyright: ignore[reportReturnType]
 
 
 def insert_if_absent(connection: Connection, table: Table, values: dict[str, Any]) -> bool:  # values: column -> value
@@ -25,8 +33,7 @@ def insert_if_absent(connection: Connection, table: Table, values: dict[str, Any
 @cache
 def _insert_or_ignore(dialect: str, table: Table) -> Insert:
     """Made once, so that SQLAlchemy finds its compiled form by identity; the values go beside it."""
-    made = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
-    return made.on_conflict_do_nothing()
+    return _insert(dialect, table).on_conflict_do_nothing()
 
 
 def for_update(statement: Select[Any]) -> Select[Any]:  # Any: whatever columns the caller selected

@@ -81,7 +81,7 @@ class SqliteDatabase:
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-writer", daemon=True)
         self._writer.start()
 
-    async def write(self, operation: Operation[T], *, run: RunId | None = None) -> T:
+    async def write(self, operation: Operation[T], *, run: RunId | None = None) -> T:  # noqa: ARG002  # one writer keeps every order
         if self._closed:
             raise Unavailable("the server is stopping")
         future: asyncio.Future[T] = self._loop.create_future()
