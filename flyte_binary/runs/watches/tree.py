@@ -105,10 +105,16 @@ class ActionTree:
                 continue
             parent = None if row.parent is None else self._nodes.get(row.parent)
             if row.parent is not None and parent is None:
-                self._orphans.setdefault(row.parent, {})[name] = row
+                self._keep_waiting(row, row.parent)
                 continue
             self._nodes[name] = self._add(row, parent, changed)
             waiting.extend(self._orphans.pop(name, {}).values())
+
+    def _keep_waiting(self, row: ActionRow, parent: str) -> None:
+        waiting = self._orphans.setdefault(parent, {})
+        known = waiting.get(row.id.name)
+        if known is None or row.version > known.version:
+            waiting[row.id.name] = row
 
     def _add(self, row: ActionRow, parent: _Node | None, changed: dict[str, _Node]) -> _Node:
         node = _Node(row, parent, depth=0 if parent is None else parent.depth + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,7 @@ from pyqwest.testing import ASGITransport
 
 from flyte_binary.actions.abort import Aborter
 from flyte_binary.actions.signal import Signaller
-from flyte_binary.db.migrate import upgrade
-from flyte_binary.db.sqlite import SqliteDatabase, make_engine
+from flyte_binary.db.sqlite import SqliteDatabase
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.calls import CallSettings
 from flyte_binary.rpc.disconnect import Drain
@@ -26,6 +25,7 @@ from flyte_binary.rpc.mount import ServiceMount, mount
 from flyte_binary.runs.projects.service import ProjectService, seed_projects
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
+from tests.db_fixtures import migrated
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 
@@ -46,10 +46,7 @@ class Server:
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    path = tmp_path / "flyte.db"
-    engine = make_engine(path)
-    upgrade(engine)
-    engine.dispose()
+    path = migrated(tmp_path / "flyte.db")
     hub, clock, store, drain = Hub(), ManualClock(), MemoryStore(), Drain()
     database = SqliteDatabase(path, hub.publish)
     await database.write(lambda tx: seed_projects(tx, ["flytesnacks"], clock.now()))
@@ -87,6 +84,3 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
         drain=drain,
     )
     await database.close()
-
-
-Refused = Callable[..., object]
