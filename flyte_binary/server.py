@@ -31,7 +31,7 @@ _KEEP_ALIVE_SECONDS = 120
 request into a connection that the server is closing."""
 
 _BACKLOG = 2048
-_FLUSH_SECONDS = 0.4
+_FLUSH_SECONDS = 0.25
 """How long a stop waits for a client that does not read the end of its answer."""
 
 

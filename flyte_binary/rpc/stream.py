@@ -27,8 +27,10 @@ from flyte_binary.rpc.inbound import Inbound
 from flyte_binary.rpc.method import Kind
 
 _HEADERS_AFTER_SECONDS = 0.05
-_LAST_WORD_SECONDS = 0.5
+_LAST_WORD_SECONDS = 10.0
 """How long the end of a stream waits for a client that does not read."""
+
+_LAST_WORD_IN_A_STOP_SECONDS = 0.4
 
 _DEADLINE = WireError("deadline_exceeded", "The deadline that the client set has passed.")
 
@@ -95,6 +97,7 @@ class _Answer:
         self._codec = codec
         self._framing = framing
         self._gzip = accepts_gzip(call.exchange.headers.get(framing.accept_header))
+        self._drain = call.settings.drain
         self._starting = asyncio.Lock()
         self.context: RequestContext | None = None
 
@@ -125,8 +128,9 @@ class _Answer:
     async def end(self, error: WireError | None) -> None:
         trailers = self.context.response_trailers if self.context is not None else []
         envelope = self._framing.end(error, trailers)
+        seconds = _LAST_WORD_IN_A_STOP_SECONDS if self._drain.draining else _LAST_WORD_SECONDS
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORD_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self.start()
                 await self._exchange.write(envelope, more=False)
 
