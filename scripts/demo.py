@@ -91,7 +91,7 @@ def _run_examples(url: str, folder: Path, environ: dict[str, str]) -> bool:
         print(f"finished after {time.monotonic() - started:.1f} s")
         if not _flyte(["-c", str(config), "get", "io", "--outputs-only", run], environ, show_output=True):
             return False
-    return _flyte(["-c", str(config), "--output-format", "table-simple", "get", "run"], environ, show_output=True)
+    return True
 
 
 def _flyte(arguments: list[str], environ: dict[str, str], *, show_output: bool) -> bool:

@@ -55,8 +55,12 @@ ORIGIN = Matching(
     'the origin of a web page, such as "https://console.example.com"',
 )
 HOST = Matching(
-    re.compile(r"\*|[A-Za-z0-9_.-]+|\[?[0-9A-Fa-f:.]+\]?", re.ASCII),
+    re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_.-]+|\[?[0-9A-Fa-f:.]+\]?", re.ASCII),
     'the name of a host without scheme and port, such as "flyte.example.com"',
+)
+LISTEN = Matching(
+    re.compile(r"[A-Za-z0-9_.-]+|\[?[0-9A-Fa-f:.]+\]?", re.ASCII),
+    'an IP address or the name of a host, such as "127.0.0.1"',
 )
 URL = Matching(
     re.compile(r"|https?://[^/\s?#@]+/?", re.ASCII | re.IGNORECASE),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
-from urllib.parse import urlsplit
 
 from flyte_binary.config.errors import Problem
-from flyte_binary.config.model import Config, Server
+from flyte_binary.config.model import Config
 
 Found = Iterator[tuple[str, str]]
 """The paths of wrong settings, each with what is wrong."""
@@ -25,12 +24,6 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def host_names(server: Server) -> frozenset[str]:
-    """The names, in lower case, that a Host header may carry besides IP addresses; `*` among them allows all."""
-    names = {"localhost", server.host, *server.allowed_hosts, urlsplit(server.public_url).hostname or ""}
-    return frozenset(name.lower() for name in names if name)
 
 
 def _address(config: Config) -> Found:

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from flyte_binary.config.bounds import HEADER, HOST, NAME, ORIGIN, URL, Between
+from flyte_binary.config.bounds import HEADER, HOST, LISTEN, NAME, ORIGIN, URL, Between
 
 
 def _key(name: str) -> Mapping[str, str]:
@@ -66,7 +66,7 @@ class Cors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    host: Annotated[str, HOST] = "127.0.0.1"
+    host: Annotated[str, LISTEN] = "127.0.0.1"
     """Address to listen on. Any other than a loopback address needs authentication, or `allowUnauthenticated`. YAML:
     runs.server.host."""
 
@@ -80,7 +80,7 @@ class Server:
 
     allowed_hosts: tuple[Annotated[str, HOST], ...] = ()
     """Names that the Host header of a request may carry besides `localhost`, IP addresses, `host` and the host of
-    `publicUrl`; `*` allows all. The check keeps a web page from reaching this server through a name of its own that
+    `publicUrl`; `*.example.com` allows all names under it, `*` allows all. The check keeps a web page from reaching this server through a name of its own that
     resolves to it. YAML: runs.server.allowedHosts."""
 
     allow_unauthenticated: bool = False

@@ -235,6 +235,7 @@ def test_everything_that_is_wrong_is_said_at_once_with_key_place_found_and_expec
             'expected the origin of a web page, such as "https://console.example.com"',
         ),
         ("runs.server.allowedHosts=https://x", "expected the name of a host without scheme"),
+        ("runs.server.host=*", "expected an IP address or the name of a host"),
         ("runs.server.publicUrl=flyte.example.com", "expected a scheme and host"),
         ("runs.identityHeaders.trustedPeers=10.0.0.0/33", "expected an IP address, or a network"),
         ("runs.identityHeaders.subjectHeader=a b", "expected the name of an HTTP header"),
@@ -302,6 +303,11 @@ def test_an_address_that_others_reach_is_refused_unless_said_explicitly(host: st
 
     both = [f"runs.server.host={host}", "runs.server.allowUnauthenticated=true"]
     assert load_config(environ={}, assignments=both).config.runs.server.host == host
+
+
+def test_allowed_hosts_may_stand_for_all_names_of_a_domain():
+    config = load_config(environ={}, assignments=["runs.server.allowedHosts=a.example.com,*.example.com"]).config
+    assert config.runs.server.allowed_hosts == ("a.example.com", "*.example.com")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost"])

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from flyte_binary.config.checks import host_names
 from flyte_binary.config.model import Config, Database, Executor, Runs, Server, Sqlite
 from flyte_binary.config.paths import check_address, check_paths, task_interpreter
 
@@ -116,8 +115,3 @@ def test_an_active_environment_without_the_sdk_leaves_tasks_with_the_servers_own
     active = venv(tmp_path / "active", "python")
     assert task_interpreter(Executor(), {"VIRTUAL_ENV": str(active)}, Path("/own")) == Path("/own")
     assert task_interpreter(Executor(), {}, Path("/own")) == Path("/own")
-
-
-def test_the_names_that_a_host_header_may_carry():
-    server = Server(public_url="https://Flyte.example.com:8443", allowed_hosts=("other.example.com",))
-    assert host_names(server) == {"localhost", "127.0.0.1", "flyte.example.com", "other.example.com"}
