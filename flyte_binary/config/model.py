@@ -80,8 +80,8 @@ class Server:
 
     allowed_hosts: tuple[Annotated[str, HOST], ...] = ()
     """Names that the Host header of a request may carry besides `localhost`, IP addresses, `host` and the host of
-    `publicUrl`; `*.example.com` allows all names under it, `*` allows all. The check keeps a web page from reaching this server through a name of its own that
-    resolves to it. YAML: runs.server.allowedHosts."""
+    `publicUrl`; `*.example.com` allows all names under it, `*` allows all. The check keeps a web page from reaching
+    this server through a name of its own that resolves to it. YAML: runs.server.allowedHosts."""
 
     allow_unauthenticated: bool = False
     """Listen on an address that others can reach although nobody has to log in. Everybody who reaches it may then run

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -44,11 +44,12 @@ def test_version_loads_neither_the_configuration_nor_the_server():
 
 def test_version_answers_at_once():
     def seconds() -> float:
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert run("version").returncode == 0
-        return time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    # The best of a few: other processes may have the machine meanwhile.
+    # Of the processor, and the best of a few: other processes may have the machine meanwhile.
     assert min(seconds() for _ in range(5)) < 0.2
 
 
