@@ -1,4 +1,4 @@
-"""Writes the table of `docs/compatibility.md` from `expected_differences.yaml`: `python -m tests.golden.compat_page`."""
+"""Makes the table of `docs/compatibility.md` from the expected differences: `python -m tests.golden.compat_page`."""
 
 from __future__ import annotations
 

@@ -52,7 +52,6 @@ class Stage:
             project="flytesnacks",
             domain="development",
             root_dir=PROGRAMS,
-            log_level=40,
         )
 
 
@@ -137,7 +136,7 @@ def _condition_signal(stage: Stage) -> None:
 
     def asked() -> bool:
         conditions = list(Condition.listall(run_name=run.name))
-        waiting[:] = [one for one in conditions if one.action_name not in signalled and one.phase == "PAUSED"]
+        waiting[:] = [one for one in conditions if one.action_name not in signalled and one.phase.endswith("PAUSED")]
         return bool(waiting)
 
     for answers in ([True, True], [7, 7], [1.5, 1.5], ['"wrong type"', "hello", "hello"]):
