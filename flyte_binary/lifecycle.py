@@ -12,7 +12,7 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,7 +29,7 @@ default of 5 ms each hand-over can cost that much while the event loop is busy."
 
 
 @contextmanager
-def sole_server(data_dir: Path) -> Iterator[None]:
+def sole_server(data_dir: Path) -> Generator[None]:
     """Hold the folder; raises `FailedPrecondition` if another server does."""
     path = data_dir / "server.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from flyteidl2.core import literals_pb2, types_pb2
 from flyteidl2.workflow import run_definition_pb2
@@ -45,10 +46,12 @@ class Callbacks:
     async def _value(self, request: Request, condition: ActionId) -> literals_pb2.Literal:
         body = await _limited_body(request)
         try:
-            found = json.loads(body)
+            found: object = json.loads(body)
         except ValueError as error:
             raise InvalidArgument(f'the body must be JSON, such as {{"value": true}}: {error}') from error
-        given: object = found["value"] if isinstance(found, dict) and "value" in found else found
+        given = found
+        if isinstance(found, dict):
+            given = cast("dict[str, object]", found).get("value")
         row = await self._database.point(lambda tx: tx.actions.get(condition))
         if row is None or row.detail is None:
             raise NotFound(f"condition {condition} does not exist")

@@ -108,7 +108,9 @@ class Enqueuer:
             body = await self._store.get(uri, limit_bytes=ERROR_LIMIT_BYTES)
             document = execution_pb2.ErrorDocument.FromString(body)
         except (NotFound, DecodeError):
-            return execution_pb2.ExecutionError(code="TraceFailed", message="the traced call failed", kind=1)
+            return execution_pb2.ExecutionError(
+                code="TraceFailed", message="the traced call failed", kind=execution_pb2.ExecutionError.USER
+            )
         error = document.error
         return execution_pb2.ExecutionError(
             code=error.code, message=error.message, kind=error.origin, recoverability=error.kind, error_uri=uri

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 
-from flyteidl2.common import phase_pb2
 from flyteidl2.core import execution_pb2, literals_pb2
 from flyteidl2.workflow import run_definition_pb2, state_service_pb2
 
@@ -20,6 +19,7 @@ from flyte_binary.domain import locations, topics
 from flyte_binary.domain.errors import NotFound
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.domain.phases import Phase
+from flyte_binary.domain.wire_enums import phase_to_wire
 from flyte_binary.live.hub import Hub
 
 KEEP_ALIVE_SECONDS = 20.0
@@ -74,7 +74,7 @@ def _news(rows: Iterable[ActionRow], sent: dict[str, int]) -> Iterable[state_ser
 def update_of(row: ActionRow) -> state_service_pb2.ActionUpdate:
     update = state_service_pb2.ActionUpdate(
         action_id=row.id.to_proto(),
-        phase=phase_pb2.ActionPhase.ValueType(int(row.phase)),
+        phase=phase_to_wire(row.phase),
         output_uri=output_uri_of(row),
     )
     error = error_of(row)

@@ -42,7 +42,7 @@ class TaskLookup:
         body = await self._database.point(operation)
         return None if body is None else task_definition_pb2.TaskSpec.FromString(body)
 
-    async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
+    async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:  # noqa: ARG002  # the protocol's
         """This server has no triggers yet, so there is none of that name."""
         return None
 

@@ -146,6 +146,17 @@ actions = Table(
         sqlite_where=text("parent IS NULL"),
         postgresql_where=text("parent IS NULL"),
     ),
+    # The order in which lists of runs come unless they are asked for another.
+    Index(
+        "idx_actions_roots_listed",
+        "project",
+        "domain",
+        "phase",
+        text("created_at DESC"),
+        text("run DESC"),
+        sqlite_where=text("parent IS NULL"),
+        postgresql_where=text("parent IS NULL"),
+    ),
     Index(
         "idx_actions_unfinished",
         "project",

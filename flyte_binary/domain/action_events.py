@@ -6,8 +6,7 @@ executors record the same message through EventsProxy and InternalRunService.
 
 from __future__ import annotations
 
-from flyteidl2.common import phase_pb2
-from flyteidl2.core import catalog_pb2, execution_pb2
+from flyteidl2.core import execution_pb2
 from flyteidl2.task import common_pb2
 from flyteidl2.workflow import run_definition_pb2
 
@@ -15,9 +14,16 @@ from flyte_binary.domain import locations
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.domain.phases import Phase
 from flyte_binary.domain.timestamps import micros_to_proto
+from flyte_binary.domain.wire_enums import cache_status_to_wire, phase_to_wire
 
 CONTAINER = "main"
 """The one container of a local attempt, as log clients see it."""
+
+_KINDS = {
+    execution_pb2.ExecutionError.UNKNOWN: run_definition_pb2.ErrorInfo.KIND_UNSPECIFIED,
+    execution_pb2.ExecutionError.USER: run_definition_pb2.ErrorInfo.KIND_USER,
+    execution_pb2.ExecutionError.SYSTEM: run_definition_pb2.ErrorInfo.KIND_SYSTEM,
+}
 
 
 def make_event(
@@ -38,11 +44,11 @@ def make_event(
     event = run_definition_pb2.ActionEvent(
         id=action.to_proto(),
         attempt=attempt,
-        phase=phase_pb2.ActionPhase.ValueType(int(phase)),
+        phase=phase_to_wire(phase),
         version=version,
         updated_time=micros_to_proto(at),
         reported_time=micros_to_proto(at),
-        cache_status=catalog_pb2.CatalogCacheStatus.ValueType(cache_status),
+        cache_status=cache_status_to_wire(cache_status),
     )
     if prefix:
         event.outputs.CopyFrom(_outputs(prefix, phase, has_report=has_report))
@@ -56,12 +62,8 @@ def make_event(
 
 
 def error_info(error: execution_pb2.ExecutionError) -> run_definition_pb2.ErrorInfo:
-    """The error as run views show it: the kinds have the same numbers in both messages."""
-    return run_definition_pb2.ErrorInfo(
-        message=error.message,
-        code=error.code,
-        kind=run_definition_pb2.ErrorInfo.Kind.ValueType(int(error.kind)),
-    )
+    """The error as run views show it."""
+    return run_definition_pb2.ErrorInfo(message=error.message, code=error.code, kind=_KINDS[error.kind])
 
 
 def log_context(action: ActionId, attempt: int) -> execution_pb2.LogContext:

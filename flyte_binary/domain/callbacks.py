@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import quote
 
 from flyte_binary.domain.ids import ActionId
@@ -45,7 +46,7 @@ def with_callback(value: object, address: str) -> object:
     if isinstance(value, str):
         return value.replace("{callback_uri}", address)
     if isinstance(value, list):
-        return [with_callback(item, address) for item in value]  # pyright: ignore[reportUnknownVariableType]  # JSON
+        return [with_callback(item, address) for item in cast("list[object]", value)]
     if isinstance(value, dict):
-        return {key: with_callback(item, address) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  # JSON
+        return {key: with_callback(item, address) for key, item in cast("dict[str, object]", value).items()}
     return value

@@ -89,7 +89,7 @@ class Admission:
         self._deactivate(holder.request)
         self._serve(now)
 
-    def admit_one_more(self, *, now: float) -> ActionId | None:
+    def admit_one_more(self) -> ActionId | None:
         """End a standstill: the request that is next in turn is admitted beyond the limits."""
         if self.closed:
             return None

@@ -52,7 +52,7 @@ class Standstill:
         if now - self._idle_since < IDLE_SECONDS:
             return
         self._idle_since = None
-        admitted = self._admission.admit_one_more(now=now)
+        admitted = self._admission.admit_one_more()
         if admitted is not None:
             log.info("nobody computes and requests wait: admitting one more", action=str(admitted))
 

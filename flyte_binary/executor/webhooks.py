@@ -31,7 +31,7 @@ class Webhooks:
     async def send(self, condition: ActionId, webhook: run_definition_pb2.ConditionWebhook) -> str:
         """An empty text once it was accepted, else what went wrong."""
         address = self._addresses.address_of(condition)
-        payload = with_callback(MessageToDict(webhook.payload), address) if webhook.HasField("payload") else {}
+        payload = with_callback(MessageToDict(webhook.payload), address) if webhook.HasField("payload") else None
         body = json.dumps(payload or {"callback_uri": address, "condition": str(condition)}).encode()
         problem = await asyncio.to_thread(_post, webhook.url, body)
         if problem:

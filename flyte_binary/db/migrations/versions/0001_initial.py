@@ -162,6 +162,14 @@ def upgrade() -> None:
         postgresql_where=sa.text("parent IS NULL"),
     )
     op.create_index(
+        "idx_actions_roots_listed",
+        "actions",
+        ["project", "domain", "phase", sa.text("created_at DESC"), sa.text("run DESC")],
+        unique=False,
+        sqlite_where=sa.text("parent IS NULL"),
+        postgresql_where=sa.text("parent IS NULL"),
+    )
+    op.create_index(
         "idx_actions_run_created", "actions", ["project", "domain", "run", "created_at", "name"], unique=False
     )
     op.create_index(

@@ -194,8 +194,6 @@ class Supervisor:
 
     def ended(self, attempt: Supervised, exit_code: int | None, usage: dict[str, float]) -> None:
         attempt.end(exit_code, usage)
-        if not self.platform.can_fork:
-            _kill_group(attempt.pid)  # no subreaper here: what left the group is out of reach
         self._ended.append(attempt)
         if len(self._ended) == 1:
             self._clear(0.0)
@@ -217,19 +215,20 @@ class Supervisor:
             attempt.finish()
 
     def _strays(self) -> list[int]:
-        if not self.platform.can_fork:
-            return []
+        if not self.platform.can_fork:  # no subreaper: only what stayed in the group can be found
+            return [-attempt.pid for attempt in self._ended if _exists(-attempt.pid)]
         known = {*self._own, *self._warm_pids}
         for warm in self._warm_pids.values():
             known.update(warm.attempts)
         return [pid for pid in self.platform.children(os.getpid()) if pid not in known]
 
     def _kill(self, strays: list[int]) -> None:
+        """Negative ones are groups."""
         for stray in strays:
-            for pid in (stray, *self.platform.descendants(stray)):
+            for pid in (stray, *(self.platform.descendants(stray) if stray > 0 else ())):
                 try:
                     os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
+                except (ProcessLookupError, PermissionError):
                     continue
         self._reap()
 
@@ -244,8 +243,9 @@ def _raise_files_limit() -> tuple[int, int]:
     return before
 
 
-def _kill_group(group: int) -> None:
+def _exists(pid: int) -> bool:
     try:
-        os.killpg(group, signal.SIGKILL)
+        os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):
-        pass
+        return False
+    return True

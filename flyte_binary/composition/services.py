@@ -1,0 +1,115 @@
+"""The RPC services, each with what it needs."""
+
+from __future__ import annotations
+
+from flyteidl2.project import project_service_pb2
+
+from flyte_binary.actions.abort import Aborter
+from flyte_binary.actions.enqueue import Enqueuer
+from flyte_binary.actions.events_proxy import EventsProxy
+from flyte_binary.actions.internal_runs import InternalRunService
+from flyte_binary.actions.queue_state import QueueService, StateService
+from flyte_binary.actions.recorded_events import EventRecorder
+from flyte_binary.actions.service import ActionsService
+from flyte_binary.actions.signal import Signaller
+from flyte_binary.actions.updates import Updates
+from flyte_binary.auth.identity_service import IdentityService
+from flyte_binary.auth.metadata_service import AuthMetadataService, PublicClient
+from flyte_binary.cache.reservations import Heartbeats
+from flyte_binary.cache.service import CacheService
+from flyte_binary.config.model import Config
+from flyte_binary.control.clock import SystemClock
+from flyte_binary.dataproxy.action_data import ActionDataReader
+from flyte_binary.dataproxy.cluster import ClusterService
+from flyte_binary.dataproxy.download_links import DownloadLinks
+from flyte_binary.dataproxy.images import ImageService
+from flyte_binary.dataproxy.inputs import InputUploads
+from flyte_binary.dataproxy.log_tail import LogTails
+from flyte_binary.dataproxy.lookups import ActionLookup, ProjectLookup, TaskLookup
+from flyte_binary.dataproxy.require import KnownProjects
+from flyte_binary.dataproxy.service import DataProxyService
+from flyte_binary.dataproxy.uploads import Uploads
+from flyte_binary.db.sqlite import SqliteDatabase
+from flyte_binary.executor.local.backend import LocalBackend
+from flyte_binary.live.hub import Hub
+from flyte_binary.rpc.mount import ServiceMount
+from flyte_binary.runs.projects.service import ProjectService
+from flyte_binary.runs.service import RunService
+from flyte_binary.runs.tasks.service import TaskService
+from flyte_binary.storage.disk import DiskStore
+
+
+def make_services(
+    config: Config,
+    database: SqliteDatabase,
+    hub: Hub,
+    store: DiskStore,
+    backend: LocalBackend,
+    clock: SystemClock,
+    aborter: Aborter,
+) -> list[ServiceMount]:
+    domains = [domain.id for domain in config.runs.domains]
+    enqueuer, updates = Enqueuer(database, store, clock), Updates(database, hub)
+    signaller, recorder = Signaller(database, clock), EventRecorder(database, clock)
+    heartbeats = Heartbeats(
+        longest=config.cache_service.max_reservation_heartbeat,
+        grace_multiplier=config.cache_service.heartbeat_grace_period_multiplier,
+    )
+    implementations: dict[str, object] = {
+        "workflow.RunService": RunService(
+            database=database,
+            hub=hub,
+            store=store,
+            clock=clock,
+            domains=domains,
+            aborter=aborter,
+            signaller=signaller,
+        ),
+        "workflow.InternalRunService": InternalRunService(database, clock, recorder),
+        "workflow.EventsProxyService": EventsProxy(recorder),
+        "workflow.QueueService": QueueService(enqueuer, aborter),
+        "workflow.StateService": StateService(database, updates),
+        "actions.ActionsService": ActionsService(
+            enqueuer=enqueuer,
+            updates=updates,
+            aborter=aborter,
+            signaller=signaller,
+            database=database,
+            clock=clock,
+        ),
+        "task.TaskService": TaskService(database=database, clock=clock, domains=domains),
+        "project.ProjectService": ProjectService(
+            database=database,
+            clock=clock,
+            domains=[
+                project_service_pb2.Domain(id=domain.id, name=domain.name or domain.id)
+                for domain in config.runs.domains
+            ],
+        ),
+        "dataproxy.DataProxyService": _data_proxy(config, database, hub, store, backend, domains),
+        "cluster.ClusterService": ClusterService(),
+        "imagebuilder.ImageService": ImageService(),
+        "cacheservice.v2.CacheService": CacheService(database, clock, heartbeats),
+        "auth.IdentityService": IdentityService(),
+        "auth.AuthMetadataService": AuthMetadataService(PublicClient()),
+    }
+    return [ServiceMount(f"flyteidl2.{name}", service) for name, service in implementations.items()]
+
+
+def _data_proxy(
+    config: Config,
+    database: SqliteDatabase,
+    hub: Hub,
+    store: DiskStore,
+    backend: LocalBackend,
+    domains: list[str],
+) -> DataProxyService:
+    projects = KnownProjects(ProjectLookup(database), domains)
+    tasks, actions = TaskLookup(database), ActionLookup(database)
+    return DataProxyService(
+        uploads=Uploads(store, projects, config.dataproxy.upload),
+        inputs=InputUploads(store, projects, tasks),
+        data=ActionDataReader(store, actions),
+        links=DownloadLinks(store, actions, tasks, config.dataproxy.download),
+        logs=LogTails(actions, backend, store, hub),
+    )
