@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from flyte_binary.config.model import Config
+from flyte_binary.config.paths import task_interpreter
 from flyte_binary.executor.local.settings import LocalSettings
 
 
@@ -16,7 +17,7 @@ def local_settings(config: Config, port: int) -> LocalSettings:
     return LocalSettings(
         folder=config.data_dir / "executor",
         endpoint=f"{loopback(config.runs.server.host)}:{port}",
-        interpreter=executor.interpreter or _own_interpreter(),
+        interpreter=task_interpreter(executor, os.environ, Path(sys.executable)),
         environment={**environment, **executor.environment},
         fork_server=executor.fork_server,
     )
@@ -29,10 +30,3 @@ def loopback(host: str) -> str:
     if host == "::":
         return "[::1]"
     return f"[{host}]" if ":" in host else host
-
-
-def _own_interpreter() -> Path:
-    """The active virtual environment's, else the server's own."""
-    active = os.environ.get("VIRTUAL_ENV")
-    candidate = Path(active) / "bin" / "python" if active else None
-    return candidate if candidate is not None and candidate.is_file() else Path(sys.executable)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import re
+import secrets
 
 from flyte_binary.domain.errors import InvalidArgument
 
@@ -14,7 +14,6 @@ TEXT_LIMIT = 255
 _RUN_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _PROJECT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_random = random.SystemRandom()
 
 
 def check_run_name(name: str) -> None:
@@ -30,7 +29,12 @@ def check_run_name(name: str) -> None:
 
 def new_run_name() -> str:
     """`r` and 19 characters that spell no words; 90 bits, so that nobody guesses or repeats one."""
-    return "r" + "".join(_random.choices(_ALPHABET, k=19))
+    number = secrets.randbits(128)
+    letters: list[str] = []
+    for _ in range(19):
+        number, digit = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[digit])
+    return "r" + "".join(letters)
 
 
 def check_project_id(field: str, name: str) -> None:
