@@ -23,6 +23,7 @@ from tests.rpc.runs.conftest import Server
 from tests.rpc.runs.messages import PROJECT, action_id, create, run_id
 from tests.rpc.runs.rows import add, run_of, started, stored, to
 from tests.rpc.runs.test_create import refused
+from tests.waiting import until
 
 T = TypeVar("T")
 
@@ -44,18 +45,6 @@ async def following(stream: AsyncIterator[T]) -> AsyncIterator[Callable[[], Coro
 async def rest(stream: AsyncIterator[T]) -> list[T]:
     async with asyncio.timeout(5):
         return [message async for message in stream]
-
-
-async def unwatched(server: Server, topic: topics.Topic) -> None:
-    async with asyncio.timeout(5):
-        while server.hub.subscribers(topic):
-            await asyncio.sleep(0.001)
-
-
-async def watched(server: Server, topic: topics.Topic) -> None:
-    async with asyncio.timeout(5):
-        while not server.hub.subscribers(topic):
-            await asyncio.sleep(0.001)
 
 
 async def test_an_action_is_followed_to_its_end_and_the_last_word_is_final(server: Server) -> None:
@@ -190,7 +179,7 @@ async def test_without_runs_the_first_message_is_the_first_run(server: Server) -
     stream = server.runs.watch_runs(pb.WatchRunsRequest(org="127"))
     async with following(stream) as following_message:
         waiting = asyncio.create_task(following_message())
-        await watched(server, topics.ALL_RUNS)
+        await until(lambda: server.hub.subscribers(topics.ALL_RUNS))
         await started(server, "r1")
         assert [run.action.id.run.name for run in (await waiting).runs] == ["r1"]
 
@@ -208,8 +197,8 @@ async def test_a_watch_of_a_project_or_a_task_shows_no_others(server: Server) ->
     elsewhere.run_id.domain = "staging"
     async with following(by_task) as of_task, following(by_project) as of_project:
         waiting = [asyncio.create_task(of_task()), asyncio.create_task(of_project())]
-        await watched(server, topics.ALL_RUNS)
-        await watched(server, topics.runs(ProjectId("flytesnacks", "staging")))
+        await until(lambda: server.hub.subscribers(topics.ALL_RUNS))
+        await until(lambda: server.hub.subscribers(topics.runs(ProjectId("flytesnacks", "staging"))))
         await started(server, "r1")
         await server.runs.create_run(other)
         await server.runs.create_run(elsewhere)
@@ -379,7 +368,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind(server: Server) -> Non
         await stream.aclose()  # type: ignore[attr-defined]  # an async generator
 
     for topic in (RUNS, topics.run(run_of("r1")), topics.children(run_of("r1"), "a0")):
-        await unwatched(server, topic)
+        await until(lambda topic=topic: not server.hub.subscribers(topic))
 
 
 async def test_a_server_that_stops_ends_its_watches_cleanly(server: Server) -> None:
@@ -395,7 +384,7 @@ async def test_a_server_that_stops_ends_its_watches_cleanly(server: Server) -> N
     for stream in streams[:-1]:
         await anext(stream)
     waiting = asyncio.create_task(rest(streams[-1]))
-    await watched(server, topics.children(run_of("r1"), "b"))
+    await until(lambda: server.hub.subscribers(topics.children(run_of("r1"), "b")))
     server.drain.begin()
 
     assert [await rest(stream) for stream in streams[:-1]] == [[]] * 4

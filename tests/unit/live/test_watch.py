@@ -10,6 +10,7 @@ import pytest
 from flyte_binary.domain.topics import Key, Topic
 from flyte_binary.live.hub import Hub
 from flyte_binary.live.watch import BATCH_LIMIT, KEPT_VALUES, SharedWatches
+from tests.waiting import until
 
 TOPIC: Topic = ("run", "p", "d", "r")
 
@@ -69,8 +70,8 @@ async def test_a_change_costs_one_read_for_a_hundred_watchers(watches: SharedWat
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             rows.change("a", value)
-            while len(seen) < 100 * min(value, 2):
-                await asyncio.sleep(0)
+            expected = 100 * min(value, 2)
+            await until(lambda expected=expected: len(seen) == expected)
 
     assert seen.count(1) == 100
     assert seen.count(2) == 100
@@ -94,8 +95,7 @@ async def test_a_change_during_a_read_is_read_again(watches: SharedWatches[int],
         rows.gate.clear()
         rows.change("a", 1)
         first = asyncio.ensure_future(watch.next())
-        while not rows.reads:
-            await asyncio.sleep(0)
+        await until(lambda: rows.reads)
         rows.change("a", 2)
         rows.gate.set()
 
@@ -110,8 +110,7 @@ async def test_who_asks_after_a_change_does_not_get_the_read_from_before(
         rows.values["a",] = 1
         rows.gate.clear()
         before = asyncio.ensure_future(early.read([("a",)]))
-        while not rows.reads:
-            await asyncio.sleep(0)
+        await until(lambda: rows.reads)
         rows.change("a", 2)
         after = asyncio.ensure_future(late.read([("a",)]))
         await asyncio.sleep(0)
@@ -178,7 +177,7 @@ async def test_many_keys_come_in_batches_and_do_not_stay_in_memory(watches: Shar
         while len(found) < count:
             found |= await watch.next()
         await watch.read([("0",)])
-        kept = len(watches._feeds[TOPIC]._reads)  # noqa: SLF001 - the bound is the point
+        kept = len(watches._feeds[TOPIC]._reads)  # the bound is the point
 
     assert [len(keys) for keys in rows.reads[:3]] == [BATCH_LIMIT] * 3
     assert kept <= KEPT_VALUES
