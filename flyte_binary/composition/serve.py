@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,7 +30,7 @@ from flyte_binary.executor.admission import Admission
 from flyte_binary.executor.executor import Executor
 from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.executor.local.interpreter import Interpreter
-from flyte_binary.lifecycle import SWITCH_INTERVAL_SECONDS, Stop, cancel, sole_server
+from flyte_binary.lifecycle import SWITCH_INTERVAL_SECONDS, Stop, cancel, leave, sole_server
 from flyte_binary.live.hub import Hub
 from flyte_binary.logging_setup import configure_logging
 from flyte_binary.rpc.access_log import AccessLog
@@ -47,28 +48,31 @@ from flyte_binary.terminal import banner
 
 
 def serve(config: Config) -> int:
-    """Run the server until it is told to stop; the exit code.
+    """Run the server until it is told to stop; the exit code of a start that failed.
 
     Raises `FlyteError` with a sentence for whatever keeps it from starting.
     """
     configure_logging(config.logger)
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     try:
-        return asyncio.run(_serve(config))
+        asyncio.run(_serve(config))
     except AddressInUse as error:
         sys.stderr.write(f"flyte-binary: {error}\n")
         return 2
+    leave(0)
 
 
-async def _serve(config: Config) -> int:
+async def _serve(config: Config) -> None:
     config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with sole_server(config.data_dir):
         async with AsyncExitStack() as stack:
             parts = await stack.enter_async_context(_parts(config))
             stop = Stop(parts.running_tasks, parts.stop_tasks)
             stop.install()
+            # What the start has made stays: the collector need not look at it again and again.
+            gc.collect()
+            gc.freeze()
             await _run_until_stopped(config, parts, stop)
-    return 0
 
 
 async def _run_until_stopped(config: Config, parts: Parts, stop: Stop) -> None:

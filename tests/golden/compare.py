@@ -56,6 +56,15 @@ def _client_caches(exchange: str) -> bool:
     return any(f"/{method}/" in exchange for method in _CLIENT_CACHED)
 
 
+def _unordered(answer: dict[str, Json]) -> dict[str, Json]:
+    """An answer whose actions stand in the order of their names: the order is what each client asked for."""
+    actions = answer.get("response", {}).get("actions")
+    if not actions:
+        return answer
+    in_order = sorted(actions, key=lambda action: action["id"]["name"])
+    return {**answer, "response": {**answer["response"], "actions": in_order}}
+
+
 def exchange_of(call: Json) -> str:
     """The name of the exchange that a call of a driven conversation belongs to."""
     return f"{call['from']}/{_short(call['method'])}{_subject(call['request'])}"
@@ -85,7 +94,7 @@ def _grouped(calls: list[Json]) -> dict[str, Json]:
         if any("stream" in member for member in members):
             exchanges[name] = {"stream": _watch(members)}
         elif reads_state(members[0]):
-            exchanges[f"{name}/last"] = _answer(members[-1])
+            exchanges[f"{name}/last"] = _unordered(_answer(members[-1]))
         else:
             exchanges.update({f"{name}/{n}": answer for n, answer in enumerate(_changes(members), start=1)})
     return exchanges
@@ -285,6 +294,8 @@ def _compare(path: str, reference: Json, ours: Json) -> Iterator[Difference]:
             yield Difference(path, "changed", list(reference), list(ours))
     elif isinstance(reference, dict) and isinstance(ours, dict):
         yield from _compare_messages(path, reference, ours)
+    elif path.endswith("/actions") and isinstance(reference, list):
+        yield from _compare_messages(path, _by_name(reference), _by_name(ours))
     elif path.endswith("/phaseTransitions") and reference and ours:
         yield from _compare_messages(path, _transitions(reference), _transitions(ours))
     elif isinstance(reference, list) and isinstance(ours, list):
@@ -314,6 +325,11 @@ def _transitions(transitions: list[Json]) -> dict[str, Json]:
     phases = Phases([_phase(transition) for transition in transitions])
     fields = {key for transition in transitions for key in transition}
     return {"order": phases, "fields": sorted(fields), "last": transitions[-1]}
+
+
+def _by_name(actions: list[Json]) -> dict[str, Json]:
+    names = [action["id"]["name"] for action in actions]
+    return {"order": names, **dict(zip(names, actions, strict=True))}
 
 
 def _compare_samples(path: str, reference: dict[str, Json], ours: dict[str, Json]) -> Iterator[Difference]:

@@ -226,7 +226,7 @@ def _watch_like_a_console(stage: Stage) -> None:
         project = {"projectId": {"domain": "development", "name": "flytesnacks"}}
         streams.open("flyteidl2.workflow.RunService/WatchRuns", project)
         streams.open("flyteidl2.workflow.RunService/WatchGroups", project)
-        run = flyte.run(program("fan").fan, n=3)
+        run = flyte.with_runcontext(name=f"rgolden{time.time_ns() % 100_000}").run(program("fan").fan, n=3)
         stage.runs["ui-watch-streams"] = run.name
         run_id = {"project": "flytesnacks", "domain": "development", "name": run.name}
         running = [{"function": "VALUE_IN", "field": "PHASE", "values": ["4"]}]

@@ -9,7 +9,7 @@ it twice is applying it once: the fixtures are stored normalised and pass throug
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Json = Any  # proto3 JSON documents of some sixty message types: their shape is what is under test, not a given
@@ -33,6 +33,7 @@ _NAMES = frozenset({"podName", "primaryPodName", "containerName", "primaryContai
 _DURATIONS = frozenset({"durationMs", "timeout", "expiresIn"})
 _COUNTS = frozenset({"total", "filteredTotal", "totalRuns", "count"})
 _ORGANISATIONS = frozenset({"org", "organization"})
+_OF_ONE_TASK = frozenset({"cacheStatus", "relation", "errorCounts"})
 _ECHOED = frozenset({"runtime", "codeBundleUri", "discoveryVersion"})
 
 
@@ -44,6 +45,14 @@ class Ids:
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
         self._placeholders: dict[str, str] = dict(known or {})
+
+    @classmethod
+    def numbering(cls, names: Iterable[str]) -> Ids:
+        """Numbers generated names in the order given, before they appear."""
+        ids = cls()
+        for name in names:
+            ids.without(name)
+        return ids
 
     def without(self, text: str) -> str:
         """The text with each generated name replaced by its placeholder."""
@@ -151,12 +160,19 @@ def _one_of_each(values: list[Json], kind: Callable[[Json], str]) -> Json:
     """Names in the samples are not numbered: which runs there were before is not part of the conversation."""
     samples: dict[str, Json] = {}
     for value in values:
-        samples.setdefault(kind(value), _each_string(value_of(value, Ids()), _kind_of_text))
+        samples.setdefault(kind(value), _sample(value_of(value, Ids())))
     return {ONE_OF_EACH: {name: samples[name] for name in sorted(samples)}}
 
 
-def _kind_of_text(text: str) -> str:
-    return text if text.startswith("<") or text.isupper() else "<string>"
+def _sample(value: Json, key: str = "") -> Json:
+    """What is alike in all values of a kind: fields that depend on the task that ran are left out."""
+    if isinstance(value, dict):
+        return {name: _sample(inner, name) for name, inner in value.items() if name not in _OF_ONE_TASK}
+    if isinstance(value, list):
+        return [_sample(inner, key) for inner in value[:1]]
+    if isinstance(value, str) and (value == "<version>" or not (value.startswith("<") or value.isupper())):
+        return "<string>"
+    return "<number>" if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _text(text: str, ids: Ids, key: str) -> str:

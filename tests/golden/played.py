@@ -25,7 +25,7 @@ class Played:
     def __init__(self, base_url: str, sdk_url: str, recording: Recording, home: Path) -> None:
         self._base_url = base_url
         self._recording = recording
-        self._runs: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
         self._calls: dict[str, list[Json]] = {}
         self._log = (home / "driver.log").open("w", encoding="utf-8")
         self._driver = subprocess.Popen(
@@ -61,19 +61,20 @@ class Played:
         return self._calls[scenario]
 
     def _replay(self, scenario: str) -> list[Json]:
-        about = [self._runs[name] for name in scenarios.REPLAYED[scenario] if name in self._runs]
-        ids = Ids({name: f"<run:{n}>" for n, name in enumerate(about, start=1)})
-        return replay(self._base_url, fixture(scenario), ids)
+        names = [name for about in scenarios.REPLAYED[scenario] for name in self._names[about]]
+        return replay(self._base_url, fixture(scenario), Ids.numbering(names))
 
     def _drive(self, scenario: str) -> list[Json]:
         self._recording.take()
         answer = self._ask(scenario)
         if "failed" in answer:
             raise AssertionError(f"the SDK could not play {scenario}:\n{answer['failed']}")
-        if answer["run"]:
-            self._runs[scenario] = answer["run"]
         self._settle()
-        return normalise(self._recording.take())
+        recorded = self._recording.take()
+        children = [call["request"]["action"]["actionId"]["name"] for call in recorded if "Enqueue" in call["method"]]
+        # The recordings list the newest child first, and number it first.
+        self._names[scenario] = [answer["run"] or "", *reversed(children)]
+        return normalise(recorded)
 
     def _ask(self, scenario: str) -> Json:
         assert self._driver.stdin is not None and self._driver.stdout is not None

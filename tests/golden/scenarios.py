@@ -25,7 +25,6 @@ SERVED = frozenset(
         "flyteidl2.workflow.RunLogsService",
         "flyteidl2.workflow.RunService",
         "flyteidl2.workflow.StateService",
-        "flyteidl2.workflow.TranslatorService",
     }
 )
 """Services whose calls are kept in the fixtures; calls of other services are left out of a conversation."""
@@ -71,7 +70,7 @@ REPLAYED: dict[str, tuple[str, ...]] = {
     "tasks": ("deploy",),
     "trace-details": ("trace-ok", "trace-failed"),
     "condition-details": ("condition-signal", "condition-timeout"),
-    "abort-details": ("abort-action", "abort-run", "abort-run-early", "child-cancelled-by-parent"),
+    "abort-details": ("abort-run", "abort-action", "child-cancelled-by-parent", "abort-run-early"),
     "abort-succeeded-run": ("get-run-action-logs-io",),
 }
 """Scenario → the driven scenarios whose runs its placeholders `<run:1>`, `<run:2>`, … stand for, in that order."""

@@ -31,7 +31,6 @@ SERVICE_MODULES = (
     "flyteidl2.workflow.run_logs_service_pb2",
     "flyteidl2.workflow.run_service_pb2",
     "flyteidl2.workflow.state_service_pb2",
-    "flyteidl2.workflow.translator_service_pb2",
 )
 """Modules that define the services of the recordings we compare with. A later part adds its own here."""
 

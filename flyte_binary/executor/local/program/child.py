@@ -64,6 +64,7 @@ def enter_warm(folder: str, output: int, platform: Platform) -> None:
     sys.orig_argv[:] = [sys.executable, *sys.argv]
     sys.path.insert(0, os.path.dirname(request["executable"]))
     sys.path_importer_cache.pop("", None)
+    platform.show_as([sys.executable, *sys.argv])
     main = ModuleType("__main__")  # multiprocessing's spawn looks here for what to import again
     main.__file__ = request["executable"]
     sys.modules["__main__"] = main

@@ -17,6 +17,9 @@ class Portable:
     def adopt_orphans(self) -> None:
         """They go to the system's first process."""
 
+    def show_as(self, command: list[str]) -> None:
+        """Forked children only need it."""
+
     def children(self, pid: int) -> list[int]:
         return _descendants(pid, recursive=False)
 

@@ -19,6 +19,10 @@ class Platform(Protocol):
         """Called in the supervisor: what an ended child leaves behind becomes its own child."""
         ...
 
+    def show_as(self, command: list[str]) -> None:
+        """What `ps` shows of this process, instead of what it was started with; cut to fit."""
+        ...
+
     def children(self, pid: int) -> list[int]: ...
 
     def descendants(self, pid: int) -> list[int]:
