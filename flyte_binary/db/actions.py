@@ -7,28 +7,38 @@ from dataclasses import fields
 from functools import cache
 from typing import Any  # column values of one row have many types
 
-from sqlalchemy import Connection, RowMapping, Update, bindparam, select, tuple_, update
+from sqlalchemy import Connection, RowMapping, bindparam, literal_column, select, tuple_, update
 
 from flyte_binary.db.dialect import for_update, insert_if_absent
+from flyte_binary.db.prepared import Prepared, Record, one_of
 from flyte_binary.db.rows import ActionRow
-from flyte_binary.db.statements import IN_LIMIT, batched, of_action, of_run
+from flyte_binary.db.statements import IN_LIMIT, batched, is_action, is_run, of_action, of_run, parameters_of
 from flyte_binary.db.tables import actions
 from flyte_binary.domain.ids import ActionId, RunId, TaskId
 from flyte_binary.domain.phases import ACTIVE, Phase, sources_of
 
 _SPECIAL = frozenset({"id", "task", "phase"})
 _PLAIN = tuple(field.name for field in fields(ActionRow) if field.name not in _SPECIAL)
-_UNFINISHED = actions.c.phase.in_(sorted(ACTIVE))
+_TASK = ("task_project", "task_domain", "task_name", "task_version")
+_COLUMNS = [actions.c[name] for name in ("project", "domain", "run", "name", "phase", *_TASK, *_PLAIN)]
 
 _UNFINISHED_PHASES = tuple(sorted(ACTIVE))
+_UNFINISHED = one_of(actions.c.phase, _UNFINISHED_PHASES)
+_FAILED = one_of(actions.c.phase, (Phase.FAILED, Phase.TIMED_OUT, Phase.ABORTED))
+_OLDEST_FIRST = (actions.c.created_at, actions.c.name)
+_CHILD = actions.c.parent == bindparam("n")
+_FEW = 16
+"""Up to so many rows, reading them one by one is faster than a statement of that length."""
 
-_ID_CONDITIONS = (
-    actions.c.project == bindparam("p"),
-    actions.c.domain == bindparam("d"),
-    actions.c.run == bindparam("r"),
-    actions.c.name == bindparam("n"),
+_ONE = Prepared(select(*_COLUMNS).where(is_action(actions)))
+_ONE_LOCKED = Prepared(for_update(select(*_COLUMNS).where(is_action(actions))))
+_CHILDREN = Prepared(select(*_COLUMNS).where(is_run(actions), _CHILD).order_by(*_OLDEST_FIRST))
+_UNFINISHED_CHILDREN = Prepared(select(*_COLUMNS).where(is_run(actions), _CHILD, _UNFINISHED).order_by(*_OLDEST_FIRST))
+_FAILED_CHILDREN = Prepared(select(*_COLUMNS).where(is_run(actions), _CHILD, _FAILED, actions.c.superseded.is_(False)))
+_NAMES_OF_UNFINISHED_CHILDREN = Prepared(select(actions.c.name).where(is_run(actions), _CHILD, _UNFINISHED))
+_NAMES_OF_UNFINISHED_OTHERS = Prepared(
+    select(actions.c.name).where(is_run(actions), actions.c.name != bindparam("n"), _UNFINISHED)
 )
-_BY_ID = select(actions).where(*_ID_CONDITIONS)
 
 
 class Actions:
@@ -40,39 +50,35 @@ class Actions:
         return insert_if_absent(self._connection, actions, values_of(row))
 
     def get(self, action: ActionId) -> ActionRow | None:
-        found = self._connection.execute(
-            _BY_ID, {"p": action.project, "d": action.domain, "r": action.run, "n": action.name}
-        )
-        record = found.mappings().first()
-        return None if record is None else row_of(record)
+        record = _ONE.first(self._connection, parameters_of(action))
+        return None if record is None else _row_of(record)
 
     def get_many(self, run: RunId, names: Iterable[str]) -> list[ActionRow]:
         """Those of the named actions that exist, in no order."""
+        wanted = list(names)
+        if len(wanted) <= _FEW:
+            return [row for name in wanted if (row := self.get(run.action(name))) is not None]
         rows: list[ActionRow] = []
-        for chunk in batched(names, IN_LIMIT):
+        for chunk in batched(wanted, IN_LIMIT):
             statement = select(actions).where(of_run(actions, run), actions.c.name.in_(chunk))
             rows.extend(row_of(record) for record in self._connection.execute(statement).mappings())
         return rows
 
     def lock(self, action: ActionId) -> ActionRow | None:
         """`get`, holding the row against other writers until the commit."""
-        statement = for_update(select(actions).where(of_action(actions, action)))
-        record = self._connection.execute(statement).mappings().first()
-        return None if record is None else row_of(record)
+        record = _ONE_LOCKED.first(self._connection, parameters_of(action))
+        return None if record is None else _row_of(record)
 
     def children(self, parent: ActionId, *, unfinished_only: bool = False) -> list[ActionRow]:
-        conditions = [of_run(actions, parent.run_id), actions.c.parent == parent.name]
-        if unfinished_only:
-            conditions.append(_UNFINISHED)
-        statement = select(actions).where(*conditions).order_by(actions.c.created_at, actions.c.name)
-        return [row_of(record) for record in self._connection.execute(statement).mappings()]
+        statement = _UNFINISHED_CHILDREN if unfinished_only else _CHILDREN
+        return [_row_of(record) for record in statement.all(self._connection, parameters_of(parent))]
 
     def page_of_run(self, run: RunId, *, after: tuple[int, str] | None, limit: int) -> list[ActionRow]:
         """Actions of a run by (created_at, name), starting behind `after`."""
         conditions = [of_run(actions, run)]
         if after is not None:
             conditions.append(tuple_(actions.c.created_at, actions.c.name) > after)
-        statement = select(actions).where(*conditions).order_by(actions.c.created_at, actions.c.name).limit(limit)
+        statement = select(actions).where(*conditions).order_by(*_OLDEST_FIRST).limit(limit)
         return [row_of(record) for record in self._connection.execute(statement).mappings()]
 
     def unfinished(self) -> list[ActionRow]:
@@ -154,14 +160,7 @@ class Actions:
 
     def failed_children(self, parent: ActionId) -> list[ActionRow]:
         """Children that failed, timed out or were aborted, and still count."""
-        failed = (int(Phase.FAILED), int(Phase.TIMED_OUT), int(Phase.ABORTED))
-        statement = select(actions).where(
-            of_run(actions, parent.run_id),
-            actions.c.parent == parent.name,
-            actions.c.phase.in_(failed),
-            actions.c.superseded.is_(False),
-        )
-        return [row_of(record) for record in self._connection.execute(statement).mappings()]
+        return [_row_of(record) for record in _FAILED_CHILDREN.all(self._connection, parameters_of(parent))]
 
     def mark_aborted(
         self, run: RunId, names: Iterable[str], *, at: int, reason: str | None, aborted_by: bytes | None = None
@@ -196,10 +195,7 @@ class Actions:
         a terminal one; the root, which everything hangs below, looks at the whole run all the same.
         """
         if top.is_root:
-            statement = select(actions.c.name).where(
-                of_run(actions, top.run_id), actions.c.name != top.name, _UNFINISHED
-            )
-            return list(self._connection.execute(statement).scalars())
+            return [name for (name,) in _NAMES_OF_UNFINISHED_OTHERS.all(self._connection, parameters_of(top))]
         names: list[str] = []
         level = self._unfinished_children(top.run_id, [top.name])
         while level:
@@ -208,6 +204,9 @@ class Actions:
         return names
 
     def _unfinished_children(self, run: RunId, parents: list[str]) -> list[str]:
+        if len(parents) == 1:
+            parameters = parameters_of(run.action(parents[0]))
+            return [name for (name,) in _NAMES_OF_UNFINISHED_CHILDREN.all(self._connection, parameters)]
         found: list[str] = []
         for chunk in batched(parents, IN_LIMIT):
             conditions = [of_run(actions, run), actions.c.parent.in_(chunk), _UNFINISHED]
@@ -235,20 +234,33 @@ class Actions:
     ) -> bool:
         statement = _guarded_update(tuple(changes), sources, version is not None)
         parameters = {f"set_{name}": value for name, value in changes.items()}
-        parameters.update(p=action.project, d=action.domain, r=action.run, n=action.name, at_version=version)
-        if version is None:
-            del parameters["at_version"]
-        return self._connection.execute(statement, parameters).rowcount > 0
+        parameters.update(parameters_of(action), at_version=version)
+        return statement.execute(self._connection, parameters) > 0
 
 
 @cache
-def _guarded_update(names: tuple[str, ...], sources: tuple[Phase, ...], with_version: bool) -> Update:
-    """One statement for each set of columns, so that its compiled form is found again."""
-    conditions = [*_ID_CONDITIONS, actions.c.phase.in_([int(phase) for phase in sources])]
+def _guarded_update(names: tuple[str, ...], sources: tuple[Phase, ...], with_version: bool) -> Prepared:
+    """One statement for each set of columns."""
+    conditions = [is_action(actions), one_of(actions.c.phase, sources)]
     if with_version:
         conditions.append(actions.c.version == bindparam("at_version"))
     values = {name: bindparam(f"set_{name}", type_=actions.c[name].type) for name in names}
-    return update(actions).where(*conditions).values(version=actions.c.version + 1, **values)
+    return Prepared(
+        update(actions).where(*conditions).values(version=actions.c.version + literal_column("1"), **values)
+    )
+
+
+def _row_of(record: Record) -> ActionRow:
+    """`record` is in the order of `_COLUMNS`, as the driver returns it."""
+    project, domain, run, name, phase, task_project, task_domain, task_name, task_version, *plain = record
+    values = dict(zip(_PLAIN, plain, strict=True))
+    values["superseded"] = bool(values["superseded"])
+    return ActionRow(
+        id=ActionId(project, domain, run, name),
+        task=TaskId(task_project, task_domain, task_name, task_version) if task_name else None,
+        phase=Phase(phase),
+        **values,
+    )
 
 
 def row_of(record: RowMapping) -> ActionRow:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import cache
 from typing import Any  # column values of one row have many types
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from flyte_binary.db.dialect import insert_if_absent
+from flyte_binary.db.prepared import Prepared, Record
 from flyte_binary.db.rows import AttemptRow
-from flyte_binary.db.statements import of_action
+from flyte_binary.db.statements import is_action, parameters_of
 from flyte_binary.db.tables import attempts
 from flyte_binary.domain.ids import ActionId, AttemptId
+
+_OTHERS = tuple(field.name for field in fields(AttemptRow) if field.name != "id")
+_COLUMNS = [attempts.c[name] for name in ("project", "domain", "run", "name", "attempt", *_OTHERS)]
+_NUMBER = attempts.c.attempt == bindparam("a")
+_OPEN = attempts.c.archived_at.is_(None)
+
+_ONE = Prepared(select(*_COLUMNS).where(is_action(attempts), _NUMBER))
+_OF_ACTION = Prepared(select(*_COLUMNS).where(is_action(attempts)).order_by(attempts.c.attempt))
+_OPEN_OF_ACTION = Prepared(select(*_COLUMNS).where(is_action(attempts), _OPEN).order_by(attempts.c.attempt))
+_ALL_OPEN = Prepared(select(*_COLUMNS).where(_OPEN))
 
 
 class Attempts:
@@ -37,46 +50,34 @@ class Attempts:
         )
 
     def get(self, attempt: AttemptId) -> AttemptRow | None:
-        statement = select(attempts).where(of_action(attempts, attempt.action), attempts.c.attempt == attempt.number)
-        record = self._connection.execute(statement).mappings().first()
+        record = _ONE.first(self._connection, {**parameters_of(attempt.action), "a": attempt.number})
         return None if record is None else _row_of(record)
 
     def of_action(self, action: ActionId) -> list[AttemptRow]:
-        statement = select(attempts).where(of_action(attempts, action)).order_by(attempts.c.attempt)
-        return [_row_of(record) for record in self._connection.execute(statement).mappings()]
+        return [_row_of(record) for record in _OF_ACTION.all(self._connection, parameters_of(action))]
 
     def open_of_action(self, action: ActionId) -> list[AttemptRow]:
         """Attempts for which something is owed."""
-        statement = (
-            select(attempts)
-            .where(of_action(attempts, action), attempts.c.archived_at.is_(None))
-            .order_by(attempts.c.attempt)
-        )
-        return [_row_of(record) for record in self._connection.execute(statement).mappings()]
+        return [_row_of(record) for record in _OPEN_OF_ACTION.all(self._connection, parameters_of(action))]
 
     def all_open(self) -> list[AttemptRow]:
-        statement = select(attempts).where(attempts.c.archived_at.is_(None))
-        return [_row_of(record) for record in self._connection.execute(statement).mappings()]
+        return [_row_of(record) for record in _ALL_OPEN.all(self._connection, {})]
 
     def update(self, attempt: AttemptId, **changes: Any) -> bool:  # column -> value
-        statement = (
-            update(attempts)
-            .where(of_action(attempts, attempt.action), attempts.c.attempt == attempt.number)
-            .values(**changes)
-        )
-        return self._connection.execute(statement).rowcount > 0
+        parameters = {**parameters_of(attempt.action), "a": attempt.number}
+        parameters.update((f"set_{name}", value) for name, value in changes.items())
+        return _update(tuple(changes)).execute(self._connection, parameters) > 0
 
 
-def _row_of(record: RowMapping) -> AttemptRow:
-    action = ActionId(record["project"], record["domain"], record["run"], record["name"])
+@cache
+def _update(names: tuple[str, ...]) -> Prepared:
+    values = {name: bindparam(f"set_{name}", type_=attempts.c[name].type) for name in names}
+    return Prepared(update(attempts).where(is_action(attempts), _NUMBER).values(**values))
+
+
+def _row_of(record: Record) -> AttemptRow:
+    """`record` is in the order of the columns above."""
+    project, domain, run, name, number, *others = record
     return AttemptRow(
-        id=AttemptId(action, record["attempt"]),
-        nonce=record["nonce"],
-        node=record["node"],
-        output_prefix=record["output_prefix"],
-        launched_at=record["launched_at"],
-        running_at=record["running_at"],
-        ended_at=record["ended_at"],
-        archived_at=record["archived_at"],
-        log_uri=record["log_uri"],
+        id=AttemptId(ActionId(project, domain, run, name), number), **dict(zip(_OTHERS, others, strict=True))
     )

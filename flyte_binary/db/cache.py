@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any  # column values of one row have many types
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from flyte_binary.db.dialect import insert, insert_if_absent
+from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import CacheRow, ReservationRow
 from flyte_binary.db.tables import cache_outputs, cache_reservations
+
+_ENTRY_COLUMNS = tuple(field.name for field in fields(CacheRow))
+_RESERVATION_COLUMNS = tuple(field.name for field in fields(ReservationRow))
+
+_ENTRY = Prepared(
+    select(*(cache_outputs.c[name] for name in _ENTRY_COLUMNS)).where(cache_outputs.c.key == bindparam("k"))
+)
+_RESERVATION = Prepared(
+    select(*(cache_reservations.c[name] for name in _RESERVATION_COLUMNS)).where(
+        cache_reservations.c.key == bindparam("k")
+    )
+)
+_HELD = Prepared(select(cache_reservations.c.key).where(cache_reservations.c.owner == bindparam("o")))
 
 
 class CacheEntries:
@@ -16,10 +31,8 @@ class CacheEntries:
         self._connection = connection
 
     def get(self, key: str) -> CacheRow | None:
-        record = self._connection.execute(select(cache_outputs).where(cache_outputs.c.key == key)).mappings().first()
-        if record is None:
-            return None
-        return CacheRow(**{name: record[name] for name in CacheRow.__dataclass_fields__})
+        record = _ENTRY.first(self._connection, {"k": key})
+        return None if record is None else CacheRow(**dict(zip(_ENTRY_COLUMNS, record, strict=True)))
 
     def put(self, row: CacheRow) -> None:
         """Store or replace."""
@@ -32,11 +45,8 @@ class CacheEntries:
         return self._connection.execute(delete(cache_outputs).where(cache_outputs.c.key == key)).rowcount > 0
 
     def reservation(self, key: str) -> ReservationRow | None:
-        statement = select(cache_reservations).where(cache_reservations.c.key == key)
-        record = self._connection.execute(statement).mappings().first()
-        if record is None:
-            return None
-        return ReservationRow(**{name: record[name] for name in ReservationRow.__dataclass_fields__})
+        record = _RESERVATION.first(self._connection, {"k": key})
+        return None if record is None else ReservationRow(**dict(zip(_RESERVATION_COLUMNS, record, strict=True)))
 
     def reserve(
         self, key: str, owner: str, *, at: int, heartbeat_seconds: int = 0, expires_at: int | None = None
@@ -69,8 +79,7 @@ class CacheEntries:
 
     def release_all(self, owner: str) -> list[str]:
         """Give back all that an action holds; returns the keys."""
-        held = select(cache_reservations.c.key).where(cache_reservations.c.owner == owner)
-        keys = list(self._connection.execute(held).scalars())
+        keys = [key for (key,) in _HELD.all(self._connection, {"o": owner})]
         if keys:
             self._connection.execute(delete(cache_reservations).where(cache_reservations.c.owner == owner))
         return keys

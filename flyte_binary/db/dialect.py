@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any  # row values and DBAPI objects have no common type
 
-from sqlalchemy import Connection, Insert, Select, Table
+from sqlalchemy import Connection, Select, Table
 from sqlalchemy.dialects import sqlite
+
+from flyte_binary.db.prepared import Prepared
 
 
 def insert(connection: Connection, table: Table) -> sqlite.Insert:
@@ -26,14 +29,17 @@ def _insert(dialect: str, table: Table) -> sqlite.Insert:
 
 def insert_if_absent(connection: Connection, table: Table, values: dict[str, Any]) -> bool:  # values: column -> value
     """True if the row was inserted, False if one with the same key stood there already."""
-    statement = _insert_or_ignore(connection.dialect.name, table)
-    return connection.execute(statement, values).rowcount > 0
+    return prepared_insert(connection, table, values).execute(connection, values) > 0
+
+
+def prepared_insert(connection: Connection, table: Table, columns: Iterable[str]) -> Prepared:
+    """Of rows with these columns; one whose key is there already is left alone."""
+    return _insert_or_ignore(connection.dialect.name, table, tuple(columns))
 
 
 @cache
-def _insert_or_ignore(dialect: str, table: Table) -> Insert:
-    """Made once, so that SQLAlchemy finds its compiled form by identity; the values go beside it."""
-    return _insert(dialect, table).on_conflict_do_nothing()
+def _insert_or_ignore(dialect: str, table: Table, columns: tuple[str, ...]) -> Prepared:
+    return Prepared(_insert(dialect, table).on_conflict_do_nothing(), columns)
 
 
 def for_update(statement: Select[Any]) -> Select[Any]:  # Any: whatever columns the caller selected

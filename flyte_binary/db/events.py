@@ -6,13 +6,17 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, select
 
-from flyte_binary.db.dialect import insert
+from flyte_binary.db.dialect import prepared_insert
+from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import EventRow
-from flyte_binary.db.statements import of_action
+from flyte_binary.db.statements import is_action, parameters_of
 from flyte_binary.db.tables import action_events
 from flyte_binary.domain.ids import ActionId
 
 _ORDER = (action_events.c.attempt, action_events.c.phase, action_events.c.version)
+_OF_ACTION = Prepared(
+    select(*_ORDER, action_events.c.info, action_events.c.created_at).where(is_action(action_events)).order_by(*_ORDER)
+)
 
 
 class Events:
@@ -36,21 +40,13 @@ class Events:
             for row in rows
         ]
         if values:
-            self._connection.execute(insert(self._connection, action_events).on_conflict_do_nothing(), values)
+            prepared_insert(self._connection, action_events, values[0]).execute_many(self._connection, values)
 
     def of_action(self, action: ActionId) -> list[EventRow]:
         """All events of an action, by attempt, phase and version."""
-        statement = select(action_events).where(of_action(action_events, action)).order_by(*_ORDER)
         return [
-            EventRow(
-                action=action,
-                attempt=record["attempt"],
-                phase=record["phase"],
-                version=record["version"],
-                info=record["info"],
-                created_at=record["created_at"],
-            )
-            for record in self._connection.execute(statement).mappings()
+            EventRow(action=action, attempt=attempt, phase=phase, version=version, info=info, created_at=created_at)
+            for attempt, phase, version, info, created_at in _OF_ACTION.all(self._connection, parameters_of(action))
         ]
 
     def of_attempt(self, action: ActionId, attempt: int) -> list[EventRow]:

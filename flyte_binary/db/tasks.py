@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, f
 
 from flyte_binary.db.dialect import insert, insert_if_absent
 from flyte_binary.db.listing import Columns, Listed, cut, paged, where
+from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import TaskRow
 from flyte_binary.db.tables import task_specs, tasks
 from flyte_binary.domain.filters import Condition
@@ -37,7 +38,7 @@ COLUMNS: Columns = {
     )
 }
 
-_SPEC = select(task_specs.c.spec).where(task_specs.c.digest == bindparam("digest"))
+_SPEC = Prepared(select(task_specs.c.spec).where(task_specs.c.digest == bindparam("digest")))
 _BY_ID = select(tasks).where(
     *(tasks.c[name] == bindparam(f"by_{name}") for name in ("project", "domain", "name", "version"))
 )
@@ -74,7 +75,8 @@ class TaskSpecs:
         insert_if_absent(self._connection, task_specs, {"digest": digest, "spec": body, "created_at": at})
 
     def get(self, digest: str) -> bytes | None:
-        return self._connection.execute(_SPEC, {"digest": digest}).scalar()
+        record = _SPEC.first(self._connection, {"digest": digest})
+        return None if record is None else record[0]
 
 
 class Tasks:
