@@ -21,7 +21,7 @@ class WorkQueue(Generic[K]):
         self._working: set[K] = set()
         self._again: set[K] = set()
         self._timers: dict[K, asyncio.TimerHandle] = {}
-        self._event = asyncio.Event()
+        self._idle: deque[asyncio.Future[None]] = deque()
 
     def add(self, key: K) -> None:
         if key in self._working:
@@ -31,7 +31,7 @@ class WorkQueue(Generic[K]):
             return
         self._waiting.add(key)
         self._ready.append(key)
-        self._event.set()
+        self._wake_one()
 
     def add_after(self, key: K, seconds: float) -> None:
         """Add once the time has passed; a later call replaces an earlier one."""
@@ -46,8 +46,7 @@ class WorkQueue(Generic[K]):
     async def get(self) -> K:
         """The next key; it counts as worked on until `done`."""
         while not self._ready:
-            self._event.clear()
-            await self._event.wait()
+            await self._turn()
         key = self._ready.popleft()
         self._waiting.discard(key)
         self._working.add(key)
@@ -66,6 +65,28 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._ready)
+
+    async def _turn(self) -> None:
+        """Wait to be woken: one worker for each key, not all of them for every key."""
+        idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._idle.append(idle)
+        try:
+            await idle
+        except asyncio.CancelledError:
+            # Woken and cancelled at the same time: the key is somebody else's turn.
+            if idle.done() and not idle.cancelled():
+                self._wake_one()
+            raise
+        finally:
+            if idle in self._idle:
+                self._idle.remove(idle)
+
+    def _wake_one(self) -> None:
+        while self._idle:
+            idle = self._idle.popleft()
+            if not idle.done():
+                idle.set_result(None)
+                return
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)

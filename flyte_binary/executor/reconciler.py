@@ -126,6 +126,8 @@ class Reconciler:
                 await self._running(view.row, task, view.run, attempt, state)
                 return LOOK_AGAIN_SECONDS
             case AttemptPhase.ABSENT | AttemptPhase.EXITED:
+                # The process is gone, and its share free, before the outcome is even read.
+                self._admission.release(view.row.id, now=time.monotonic())
                 await self._concluder.conclude(view.row, attempt, state, task, view.run)
                 return None
 
