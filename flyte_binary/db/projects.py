@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, bindparam, select, update
 
 from flyte_binary.db.dialect import insert_if_absent
 from flyte_binary.db.listing import Columns, Listed, cut, paged, where
+from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import ProjectRow
 from flyte_binary.db.tables import projects
 from flyte_binary.domain.filters import Condition
@@ -20,7 +21,10 @@ COLUMNS: Columns = {
     for name in ("identifier", "name", "description", "state", "created_at", "updated_at")
 }
 
-_BY_IDENTIFIER = select(projects).where(projects.c.identifier == bindparam("identifier"))
+_FIELDS = tuple(field.name for field in fields(ProjectRow))
+_BY_IDENTIFIER = Prepared(
+    select(*(projects.c[name] for name in _FIELDS)).where(projects.c.identifier == bindparam("identifier"))
+)
 
 
 class FoundProjects(NamedTuple):
@@ -38,8 +42,8 @@ class Projects:
         return insert_if_absent(self._connection, projects, asdict(row))
 
     def get(self, identifier: str) -> ProjectRow | None:
-        record = self._connection.execute(_BY_IDENTIFIER, {"identifier": identifier}).mappings().first()
-        return None if record is None else project_row_of(record)
+        record = _BY_IDENTIFIER.first(self._connection, {"identifier": identifier})
+        return None if record is None else ProjectRow(**dict(zip(_FIELDS, record, strict=True)))
 
     def list(self, conditions: Sequence[Condition], page: Page) -> FoundProjects:
         statement = paged(select(projects).where(where(conditions, COLUMNS)), page, COLUMNS)
