@@ -64,6 +64,7 @@ def make_execution(
         cores=settings.cores or float(os.cpu_count() or 1),
         memory_bytes=settings.memory_bytes or psutil.virtual_memory().total,
         wake=controller.queue.add,
+        slack_cores=1.0 if settings.cores is None else 0.0,
     )
     admission.closed = settings.paused
     waiting = Waiting(admission, Family())

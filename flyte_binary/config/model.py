@@ -203,7 +203,9 @@ class Executor:
     environment, else the server's own. YAML: executor.interpreter."""
 
     cores: Annotated[float, Between(0.1)] | None = None
-    """CPU cores that running tasks may ask for together. Default: all of this machine. YAML: executor.cores."""
+    """CPU cores that running tasks may ask for together; one that asks for nothing counts as one core. Default: all of
+    this machine, and one more for tasks that ask for nothing, since starting and I/O leave cores idle. YAML:
+    executor.cores."""
 
     memory_bytes: Annotated[int, Between(64 * 1024 * 1024)] | None = None
     """Memory that running tasks may ask for together. Default: all of this machine. YAML: executor.memory."""

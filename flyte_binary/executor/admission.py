@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flyte_binary.domain.ids import ActionId, RunId
 
@@ -22,6 +22,8 @@ class Request:
     action: ActionId
     cores: float
     memory_bytes: int
+    named: bool = True
+    """The task names what it needs; otherwise it counts as one core."""
     run_limit: int = 0
     """`max_action_concurrency` of the run; 0 is unlimited."""
     asked_at: float
@@ -39,8 +41,13 @@ class _Holder:
 
 
 class Admission:
-    def __init__(self, *, cores: float, memory_bytes: int, wake: Callable[[ActionId], None]) -> None:
+    def __init__(
+        self, *, cores: float, memory_bytes: int, wake: Callable[[ActionId], None], slack_cores: float = 0.0
+    ) -> None:
+        """`slack_cores` come on top for requests that name no resources: a task that starts, reads
+        and writes leaves its core idle half of the time, and nobody has asked for a core of their own."""
         self.cores = cores
+        self._slack_cores = slack_cores
         self.memory_bytes = memory_bytes
         self.closed = False
         """While closed nothing is admitted; what runs goes on."""
@@ -68,14 +75,15 @@ class Admission:
 
     def release(self, action: ActionId, *, now: float) -> None:
         """Give back a share, or withdraw a request; absent is fine."""
-        self._withdraw(action)
+        withdrawn = self._withdraw(action)
         holder = self._holders.pop(action, None)
-        if holder is None:
-            return
-        self._memory_held -= holder.request.memory_bytes
-        if not holder.waiting:
-            self._deactivate(holder.request)
-        self._serve(now)
+        if holder is not None:
+            self._memory_held -= holder.request.memory_bytes
+            if not holder.waiting:
+                self._deactivate(holder.request)
+        if withdrawn or holder is not None:
+            # A request that is gone may have kept others back.
+            self._serve(now)
 
     def set_waiting(self, action: ActionId, waiting: bool, *, now: float) -> None:
         """Whether a holder only waits for children, conditions or runs that it started."""
@@ -126,7 +134,7 @@ class Admission:
 
     def _next_that_fits(self, now: float) -> Request | None:
         """Turn by turn over the runs, the oldest request of each; an aged one bars the others."""
-        if self._cores_held >= self.cores - _EPSILON:
+        if self._cores_held >= self.cores + self._slack_cores - _EPSILON:
             return None
         heads = [next(iter(queue.values())) for queue in self._asking.values()]
         open_heads = [request for request in heads if not self._run_is_full(request)]
@@ -150,13 +158,13 @@ class Admission:
         self._memory_held += request.memory_bytes
         self._activate(request)
 
-    def _withdraw(self, action: ActionId) -> None:
+    def _withdraw(self, action: ActionId) -> bool:
         queue = self._asking.get(action.run_id)
-        if queue is None:
-            return
-        queue.pop(action, None)
+        if queue is None or queue.pop(action, None) is None:
+            return False
         if not queue:
             del self._asking[action.run_id]
+        return True
 
     def _activate(self, request: Request) -> None:
         self._cores_held += request.cores
@@ -171,7 +179,8 @@ class Admission:
             self._active_in_run.pop(request.run, None)
 
     def _fits(self, request: Request) -> bool:
-        cores = self._cores_held + request.cores <= self.cores + _EPSILON
+        limit = self.cores if request.named else self.cores + self._slack_cores
+        cores = self._cores_held + request.cores <= limit + _EPSILON
         return cores and self._memory_held + request.memory_bytes <= self.memory_bytes
 
     def _run_is_full(self, request: Request) -> bool:
@@ -181,10 +190,4 @@ class Admission:
         cores, memory = min(request.cores, self.cores), min(request.memory_bytes, self.memory_bytes)
         if (cores, memory) == (request.cores, request.memory_bytes):
             return request
-        return Request(
-            action=request.action,
-            cores=cores,
-            memory_bytes=memory,
-            run_limit=request.run_limit,
-            asked_at=request.asked_at,
-        )
+        return replace(request, cores=cores, memory_bytes=memory)

@@ -141,6 +141,7 @@ def request_for(row: ActionRow, task: TaskFacts, run: RunFacts) -> Request:
         action=row.id,
         cores=task.resources.cores,
         memory_bytes=task.resources.memory_bytes,
+        named=task.resources.asked,
         run_limit=run.run_spec.max_action_concurrency,
         asked_at=time.monotonic(),
     )
