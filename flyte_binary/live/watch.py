@@ -91,22 +91,27 @@ class _Feed(Generic[V]):
 
         self._read = read
         self._reads: dict[Key, asyncio.Task[Mapping[Key, V]]] = {}
+        """What is being read, for each key the latest."""
+
         self._running: set[asyncio.Task[Mapping[Key, V]]] = set()
+        """These, and the ones whose keys have changed since they began."""
+
+        self._kept: dict[Key, V] = {}
         self.users = 0
 
     async def read(self, keys: Collection[Key]) -> dict[Key, V]:
         for changed in self._subscription.take():
             self._reads.pop(changed, None)
-        missing = [key for key in keys if key not in self._reads]
+            self._kept.pop(changed, None)
+        found = {key: self._kept[key] for key in keys if key in self._kept}
+        missing = [key for key in keys if key not in found and key not in self._reads]
         if missing:
             self._start(missing)
-        found: dict[Key, V] = {}
-        for key, reading in [(key, self._reads[key]) for key in keys]:
+        for key, reading in [(key, self._reads[key]) for key in keys if key not in found]:
             # Shielded: one watcher that leaves must not end the read of the others.
             values = await asyncio.shield(reading)
             if key in values:
                 found[key] = values[key]
-        self._forget_oldest(keep=len(keys))
         return found
 
     def close(self) -> None:
@@ -116,21 +121,21 @@ class _Feed(Generic[V]):
 
     def _start(self, keys: list[Key]) -> None:
         task = asyncio.create_task(self._values(keys), name="shared read of a watch")
-        self._running.add(task)
-        task.add_done_callback(self._done)
         for key in keys:
             self._reads[key] = task
+        self._running.add(task)
+        task.add_done_callback(self._keep)
 
     async def _values(self, keys: list[Key]) -> Mapping[Key, V]:
         return await self._read(self._subscription.topic, keys)
 
-    def _done(self, task: asyncio.Task[Mapping[Key, V]]) -> None:
+    def _keep(self, task: asyncio.Task[Mapping[Key, V]]) -> None:
         self._running.discard(task)
-        if task.cancelled() or task.exception() is not None:
-            self._reads = {key: reading for key, reading in self._reads.items() if reading is not task}
-
-    def _forget_oldest(self, *, keep: int) -> None:
-        """Keys come in the order of their reads, so the first are the oldest."""
-        excess = len(self._reads) - max(KEPT_VALUES, keep)
-        for key in list(self._reads)[: max(0, excess)]:
+        values: Mapping[Key, V] = {} if task.cancelled() or task.exception() is not None else task.result()
+        for key in [key for key, reading in self._reads.items() if reading is task]:
             del self._reads[key]
+            if key in values:
+                self._kept[key] = values[key]
+        # In the order of their reads, so the first are the oldest.
+        for key in list(self._kept)[: max(0, len(self._kept) - KEPT_VALUES)]:
+            del self._kept[key]

@@ -127,4 +127,5 @@ def _complete_relation(relation: run_pb2.Relation, run: RunId) -> None:
         raise InvalidArgument("run_spec.relation.relation_type is required")
     other = relation.related_to
     check_text("run_spec.relation.related_to.name", other.name, required=True)
-    relation.related_to.CopyFrom(RunId(other.project or run.project, other.domain or run.domain, other.name).to_proto())
+    other.project = other.project or run.project
+    other.domain = other.domain or run.domain

@@ -83,7 +83,7 @@ def plan_run(
         cache_key=cache_key(spec.task_template, inputs.hash),
         run_spec=run_spec.SerializeToString(),
         run_source=order.source,
-        relation=run_spec.relation.SerializeToString() if run_spec.HasField("relation") else None,
+        relation=_stored_relation(run_spec),
         created_by=created_by,
         created_by_subject=created_by_subject,
         created_at=now,
@@ -130,6 +130,14 @@ def recovered_run(order: RunOrder) -> RunId | None:
     if relation.relation_type != run_pb2.RELATION_TYPE_RECOVER:
         return None
     return RunId.from_proto(relation.related_to)
+
+
+def _stored_relation(run_spec: task_run_pb2.RunSpec) -> bytes | None:
+    """Without the organisation, which the run's spec keeps as it came."""
+    if not run_spec.HasField("relation"):
+        return None
+    related_to = RunId.from_proto(run_spec.relation.related_to).to_proto()
+    return run_pb2.Relation(related_to=related_to, relation_type=run_spec.relation.relation_type).SerializeToString()
 
 
 def _completed_run_spec(

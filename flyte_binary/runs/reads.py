@@ -26,13 +26,18 @@ class RunReads:
         facts = await self._database.point(lambda tx: facts_of(tx, run.root()))
         if facts is None:
             raise run_not_found(run)
-        return run_service_pb2.GetRunDetailsResponse(details=run_details_of(facts))
+        details = run_details_of(facts)
+        # The caller's organisation comes back in the id, and only there (reference backend behaviour).
+        details.action.id.run.org = request.run_id.org
+        return run_service_pb2.GetRunDetailsResponse(details=details)
 
     async def action_details(
         self, request: run_service_pb2.GetActionDetailsRequest
     ) -> run_service_pb2.GetActionDetailsResponse:
         facts = await self._require(action_id_from(request))
-        return run_service_pb2.GetActionDetailsResponse(details=action_details_of(facts))
+        details = action_details_of(facts)
+        details.id.run.org = request.action_id.run.org
+        return run_service_pb2.GetActionDetailsResponse(details=details)
 
     async def data_uris(
         self, request: run_service_pb2.GetActionDataURIsRequest

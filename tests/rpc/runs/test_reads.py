@@ -28,6 +28,7 @@ async def test_a_queued_run_shows_its_task_and_one_attempt_that_waits(server: Se
     details = (await server.runs.get_run_details(pb.GetRunDetailsRequest(run_id=run_id("r1")))).details
 
     assert details.action.task == task_spec()
+    assert details.action.id.run.org == "127", "the caller's organisation comes back in the id"
     assert [(attempt.attempt, attempt.phase) for attempt in details.action.attempts] == [(1, Phase.QUEUED)]
     action = (await server.runs.get_action_details(pb.GetActionDetailsRequest(action_id=action_id("r1")))).details
     assert action == details.action
