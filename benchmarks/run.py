@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,11 @@ def _measure(name: str, folder: Path) -> list[Row]:
     print(f"{name} ...", end=" ", file=sys.stderr, flush=True)
     began = time.perf_counter()
     folder.mkdir()
-    rows = asyncio.run(asyncio.wait_for(_call(figure, folder), figure.within_seconds))
+    try:
+        rows = asyncio.run(asyncio.wait_for(_call(figure, folder), figure.within_seconds))
+    except Exception as error:  # noqa: BLE001 - whatever keeps one figure from being measured, the others still are
+        traceback.print_exc()
+        rows = [Row(what=name, wanted="", measured=f"not measured: {type(error).__name__}", met=False)]
     print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
     for row in rows:
         print(f"    {row.what}: {row.measured}", file=sys.stderr, flush=True)

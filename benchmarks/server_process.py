@@ -101,7 +101,8 @@ async def _until_ready(process: subprocess.Popen[bytes], port: int, folder: Path
     async with asyncio.timeout(READY_WITHIN_SECONDS):
         while not await _is_ready(port):
             if process.poll() is not None:
-                raise RuntimeError(f"the server ended with {process.returncode}; see {folder / 'server.log'}")
+                tail = (folder / "server.log").read_text(errors="replace")[-2000:]
+                raise RuntimeError(f"the server ended with {process.returncode}:\n{tail}")
             await asyncio.sleep(_POLL_SECONDS)
 
 
