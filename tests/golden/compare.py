@@ -24,7 +24,11 @@ _STATE_READS = frozenset(
 )
 
 
-_CLIENT_CACHED = ("ClusterService.SelectCluster", "DataProxyService.CreateUploadLocation")
+_CLIENTS_CHOICE = (
+    "ClusterService.SelectCluster",
+    "DataProxyService.CreateUploadLocation",
+    "RunService.WatchActionDetails",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +51,36 @@ def differences(reference: list[Json], ours: list[Json], *, call_by_call: bool) 
     if call_by_call:
         return list(_compare("", _numbered(reference), _numbered(ours)))
     expected, actual = _grouped(reference), _grouped(ours)
-    optional = {name for name in expected.keys() ^ actual.keys() if _client_caches(name)}
+    for name in expected.keys() & actual.keys():
+        expected[name], actual[name] = _at_the_same_time(expected[name], actual[name])
+    optional = {name for name in expected.keys() ^ actual.keys() if _client_decides(name)}
     return [found for found in _compare("", expected, actual) if found.path not in optional]
 
 
-def _client_caches(exchange: str) -> bool:
-    """Whether the SDK makes such a call only when its own cache does not have the answer from an earlier command."""
-    return any(f"/{method}/" in exchange for method in _CLIENT_CACHED)
+def _at_the_same_time(reference: Json, ours: Json) -> tuple[Json, Json]:
+    """Two answers about one action; how far it was counts only when it had ended on both sides."""
+    if all(_details(answer) is None or _phase(_details(answer)["status"]) in _TERMINAL for answer in (reference, ours)):
+        return reference, ours
+    return _without_progress(reference), _without_progress(ours)
+
+
+def _details(answer: Json) -> Json:
+    """The ActionDetails in an answer to GetActionDetails or GetRunDetails, or None."""
+    details = answer.get("response", {}).get("details", {})
+    return details if "status" in details else details.get("action")
+
+
+def _without_progress(answer: Json) -> Json:
+    details = answer["response"]["details"]
+    kept = {key: value for key, value in details.items() if key not in ("status", "attempts", "action")}
+    if "action" in details:
+        kept["action"] = {k: value for k, value in details["action"].items() if k not in ("status", "attempts")}
+    return {"response": {"details": kept}}
+
+
+def _client_decides(exchange: str) -> bool:
+    """Whether the SDK makes such a call only sometimes: when its cache has no answer, or the action is not running."""
+    return any(f"/{method}/" in exchange for method in _CLIENTS_CHOICE)
 
 
 def _unordered(answer: dict[str, Json]) -> dict[str, Json]:
@@ -142,13 +169,13 @@ def _watch(calls: list[Json]) -> dict[str, Json]:
     errors = [
         entry["end"]["error"] for call in calls for entry in call.get("stream", []) if entry.get("end", {}).get("error")
     ]
-    reduced: dict[str, Json] = {"errors": _distinct(errors)}
+    reduced: dict[str, Json] = {"error": errors[-1]} if errors else {}
     if any(call.get("aborted") for call in calls):
         reduced["aborted"] = True
     for applies, reduction in _REDUCTIONS:
         if messages and any(applies in message for message in messages):
             return {**reduced, **reduction([message for message in messages if applies in message], calls, messages)}
-    return {**reduced, "messages": _distinct(messages)}
+    return {**reduced, "messages": _distinct(messages)} if messages else reduced
 
 
 def _messages(call: Json) -> Iterator[Json]:
@@ -167,18 +194,29 @@ def _messages(call: Json) -> Iterator[Json]:
 def _action_details(messages: list[Json], calls: list[Json], _all: list[Json]) -> dict[str, Json]:
     details = [message["details"] for message in messages]
     if not any("status" in detail for detail in details):
-        return {"messages": _distinct(messages)}
+        return {"last": details[-1]}
     attempts: dict[str, list[str]] = {}
     for detail in details:
         for attempt in detail.get("attempts", []):
             attempts.setdefault(str(attempt.get("attempt", 0)), []).append(_phase(attempt))
     return {
-        "phases": Phases([_phase(detail["status"]) for detail in details]),
+        "phases": Phases(_phases_of_the_last_attempt(details)),
         "attempts": {number: Phases(phases) for number, phases in attempts.items()},
         "status without attempts": any("attempts" not in detail["status"] for detail in details),
         "closes": "stale" if any(_closed_stale(call) for call in calls) else "up to date",
         "last": details[-1],
     }
+
+
+def _phases_of_the_last_attempt(details: list[Json]) -> list[str]:
+    """With each new attempt an action may begin anew; what it showed during the earlier ones is in `attempts`."""
+    last = max(detail["status"].get("attempts", 0) for detail in details)
+    shown: list[str] = []
+    attempt = 0
+    for detail in details:
+        attempt = detail["status"].get("attempts", attempt)
+        shown += [_phase(detail["status"])] if attempt == last else []
+    return shown
 
 
 def _closed_stale(call: Json) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 import flyte
 import flyte.errors
+import httpx
 from connectrpc.errors import ConnectError
 from flyte.remote import Action, ActionDetails, Condition, Run, RunDetails, Task
 
@@ -40,6 +41,8 @@ class Stage:
 
     sdk_url: str
     """The recorder's address for the driver's own calls."""
+    base_url: str
+    """The server's address, for questions that are not part of the conversation."""
     scratch: Path
     runs: dict[str, str] = field(default_factory=dict)
     """Scenario → name of the run that it made."""
@@ -117,10 +120,24 @@ def _fill_cache(_stage: Stage) -> None:
     flyte.run(program("trig").longrun, secs=1).wait(quiet=True)
 
 
+def _started(stage: Stage, run: Run) -> Run:
+    """The run, when it is running or has ended."""
+    action_id = {"run": {"project": "flytesnacks", "domain": "development", "name": run.name}, "name": "a0"}
+    url = f"{stage.base_url}/flyteidl2.workflow.RunService/GetActionDetails"
+    early = {"ACTION_PHASE_QUEUED", "ACTION_PHASE_WAITING_FOR_RESOURCES", "ACTION_PHASE_INITIALIZING"}
+
+    def looked() -> bool:
+        answer = httpx.post(url, json={"actionId": action_id}).raise_for_status()
+        return answer.json()["details"]["status"]["phase"] not in early
+
+    _until(looked)
+    return run
+
+
 def _cache_hit_follow_logs(stage: Stage) -> None:
     run = flyte.run(program("trig").longrun, secs=1)
     stage.runs["cache-hit-follow-logs"] = run.name
-    _read_logs(run)
+    _read_logs(_started(stage, run))
 
 
 def _read_logs(run: Run | Action) -> None:
@@ -172,7 +189,7 @@ def _abort_run(stage: Stage) -> None:
 def _abort_run_early(stage: Stage) -> None:
     run = flyte.run(program("trig").longrun, secs=60)
     stage.runs["abort-run-early"] = run.name
-    _abort_twice(run)
+    _abort_twice(_started(stage, run))
 
 
 def _abort_twice(run: Run) -> None:
@@ -194,13 +211,13 @@ def _run_deployed(stage: Stage) -> None:
         task = Task.get("hello_env.simple", auto_version="latest")
         run = flyte.run(task, name=name)
         stage.runs["run-deployed"] = run.name
-        _read_logs(run)
+        _read_logs(_started(stage, run))
 
 
 def _look_at_everything(stage: Stage) -> None:
     run = _finished(stage, "get-run-action-logs-io", program("shapes").many_out, a=5, b="d")
     _outputs(run)
-    list(Run.listall(limit=10))
+    list(Run.listall(limit=100))
     list(Action.listall(for_run_name=run.name))
     ActionDetails.get(run_name=run.name, name="a0")
     _read_logs(run)
@@ -214,11 +231,11 @@ def _rerun(stage: Stage) -> None:
     source = stage.runs["get-run-action-logs-io"]
     again = flyte.rerun(source)
     stage.runs["rerun"] = again.name
-    _read_logs(again)
+    _read_logs(_started(stage, again))
     Run.get(source)
     changed = flyte.rerun(source, a=9)
-    _read_logs(changed)
-    flyte.rerun(source, recover=True).wait(quiet=True)
+    _read_logs(_started(stage, changed))
+    flyte.rerun(source, recover=True)
 
 
 def _watch_like_a_console(stage: Stage) -> None:
@@ -274,12 +291,12 @@ DRIVERS: dict[str, Driver] = {
 """Scenario → what plays it."""
 
 
-def main(sdk_url: str, scratch: str) -> None:
+def main(sdk_url: str, base_url: str, scratch: str) -> None:
     """Plays the scenarios named on standard input, one a line, and answers each with a line of JSON.
 
     A process of its own keeps the SDK's global state and its threads away from the tests.
     """
-    stage = Stage(sdk_url, Path(scratch))
+    stage = Stage(sdk_url, base_url, Path(scratch))
     stage.login()
     for line in sys.stdin:
         scenario = line.strip()

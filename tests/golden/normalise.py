@@ -87,7 +87,7 @@ def normalise_call(call: Json, ids: Ids) -> Json:
     if "aborted" in call:
         kept["aborted"] = True
     if "response" in call:
-        kept["response"] = value_of(call["response"], ids)
+        kept["response"] = _page(call, value_of(call["response"], ids))
     if "error" in call:
         kept["error"] = _error(call["error"])
     if "stream" in call:
@@ -95,6 +95,12 @@ def normalise_call(call: Json, ids: Ids) -> Json:
     if "closed_by" in call:
         kept["closed_by"] = call["closed_by"]
     return kept
+
+
+def _page(call: Json, response: Json) -> Json:
+    """A page without its token if the caller did not limit it: whether there is more depends on what ran before."""
+    limited = "limit" in call.get("request", {}).get("request", {})
+    return response if limited or "runs" not in response else {k: v for k, v in response.items() if k != "token"}
 
 
 def value_of(value: Json, ids: Ids, key: str = "") -> Json:
@@ -124,6 +130,8 @@ def _message(value: Json, ids: Ids) -> Json:
             kept[key] = {name: ids.without(part) for name, part in inner.items()}
         elif key == "base64":
             kept[key] = "<body>"
+        elif key == "childrenPhaseCounts":  # counters that went back to zero tell which messages were merged
+            kept[key] = {phase: count for phase, count in inner.items() if count}
         else:
             kept[key] = value_of(inner, ids, key)
     if value.get("key") == "_F_SYS_PATH":

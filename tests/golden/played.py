@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
+
 from tests.golden import scenarios
 from tests.golden.distil import FIXTURES
 from tests.golden.drivers import MARK
@@ -20,16 +22,20 @@ ROOT = Path(__file__).parents[2]
 
 
 class Played:
-    """Our side of the comparison. `recording` is fed by recorders in front of the backend at `base_url`."""
+    """Our side of the comparison. `recording` is fed by recorders in front of the backend at `base_url`, whose data
+    are in `home/data`."""
 
     def __init__(self, base_url: str, sdk_url: str, recording: Recording, home: Path) -> None:
         self._base_url = base_url
+        self._store = str(home / "data" / "store")
         self._recording = recording
         self._names: dict[str, list[str]] = {}
         self._calls: dict[str, list[Json]] = {}
+        self.raw: dict[str, list[Json]] = {}
+        """Recordings of driven scenarios as they were made, with their times."""
         self._log = (home / "driver.log").open("w", encoding="utf-8")
         self._driver = subprocess.Popen(
-            [sys.executable, "-m", "tests.golden.drivers", sdk_url, str(home)],
+            [sys.executable, "-m", "tests.golden.drivers", sdk_url, base_url, str(home)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -61,8 +67,11 @@ class Played:
         return self._calls[scenario]
 
     def _replay(self, scenario: str) -> list[Json]:
-        names = [name for about in scenarios.REPLAYED[scenario] for name in self._names[about]]
-        return replay(self._base_url, fixture(scenario), Ids.numbering(names))
+        names: list[str] = []
+        for about in scenarios.REPLAYED[scenario]:
+            run, *children = self._names[about]
+            names += [run, *(children if scenario in scenarios.OLDEST_FIRST else reversed(children))]
+        return replay(self._base_url, fixture(scenario), Ids.numbering(names), store=self._store)
 
     def _drive(self, scenario: str) -> list[Json]:
         self._recording.take()
@@ -72,8 +81,8 @@ class Played:
         self._settle()
         recorded = self._recording.take()
         children = [call["request"]["action"]["actionId"]["name"] for call in recorded if "Enqueue" in call["method"]]
-        # The recordings list the newest child first, and number it first.
-        self._names[scenario] = [answer["run"] or "", *reversed(children)]
+        self._names[scenario] = [answer["run"] or "", *children]
+        self.raw[scenario] = recorded
         return normalise(recorded)
 
     def _ask(self, scenario: str) -> Json:
@@ -86,10 +95,17 @@ class Played:
         raise AssertionError(f"the driver ended during {scenario}, see {self._log.name}")
 
     def _settle(self) -> None:
-        """Waits for calls of tasks that have not ended yet: their watches close when their processes are gone."""
-        deadline = time.monotonic() + 5
-        while self._recording.open and time.monotonic() < deadline:
+        """Waits for runs that the driver did not wait for, and for calls of tasks whose processes are about to go."""
+        deadline = time.monotonic() + 10
+        while (self._recording.open or self._unfinished()) and time.monotonic() < deadline:
             time.sleep(0.02)
+
+    def _unfinished(self) -> bool:
+        """Whether any run is not final, asked past the recorder."""
+        going = {"field": "phase", "function": "VALUE_IN", "values": ["1", "2", "3", "4", "9"]}
+        request = {"request": {"limit": 1, "filters": [going]}}
+        answer = httpx.post(f"{self._base_url}/flyteidl2.workflow.RunService/ListRuns", json=request)
+        return bool(answer.raise_for_status().json().get("runs"))
 
 
 def fixture(scenario: str) -> list[Json]:

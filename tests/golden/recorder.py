@@ -1,8 +1,9 @@
 """A recording reverse proxy: passes every call on unchanged and keeps what was asked and answered, decoded.
 
 It writes the same form as the recordings of the reference: one entry a call with `from`, `method`, `request`, and
-`response`, `error` or `stream`. Two instances with different `caller` names share one `Recording`, so that the calls of
-the driver and those of running tasks can be told apart.
+`response`, `error` or `stream`; besides `at`, the time of the request, in seconds since 1970. Two instances with
+different `caller` names share one `Recording`, so that the calls of the driver and those of running tasks can be told
+apart.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ async def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 def _entry(caller: str, scope: MutableMapping[str, Any], body: bytes, method: Method | None) -> Json:
-    entry: Json = {"from": caller, "method": scope["path"].strip("/"), "request": {}}
+    entry: Json = {"from": caller, "method": scope["path"].strip("/"), "at": time.time(), "request": {}}
     if method is None:
         return entry
     headers = {name.decode(): value.decode() for name, value in scope["headers"]}

@@ -10,19 +10,23 @@ import httpx
 from tests.golden.normalise import Ids, normalise_call
 from tests.golden.wire import Envelopes, Json, answer_of, bytes_from_json, envelope, method_of
 
+THEIR_STORE = "s3://flyte-data"
+"""Where the reference kept its data when it was recorded."""
+
 QUIET_SECONDS = 0.4
 """How long a stream that the server keeps open is read after its last message."""
 
 
-def replay(base_url: str, calls: list[Json], ids: Ids) -> list[Json]:
+def replay(base_url: str, calls: list[Json], ids: Ids, *, store: str = THEIR_STORE) -> list[Json]:
     """Plays `calls` in order; placeholders in their requests stand for the names that `ids` knows or meets on the way.
 
-    Returns normalised calls. A server that closes the connection without an answer is recorded as `aborted`.
+    Locations in the reference's bucket become locations below `store`. Returns normalised calls. A server that closes
+    the connection without an answer is recorded as `aborted`.
     """
     answered: list[Json] = []
     with httpx.Client(base_url=base_url, timeout=httpx.Timeout(20)) as client:
         for call in calls:
-            request = json.loads(ids.actual(json.dumps(call["request"])))
+            request = json.loads(ids.actual(json.dumps(call["request"]).replace(THEIR_STORE, store)))
             sent: dict[str, Json] = {"from": call["from"], "method": call["method"], "request": request}
             try:
                 sent.update(_send(client, call, request))

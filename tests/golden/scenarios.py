@@ -72,11 +72,26 @@ REPLAYED: dict[str, tuple[str, ...]] = {
     "condition-details": ("condition-signal", "condition-timeout"),
     "abort-details": ("abort-run", "abort-action", "child-cancelled-by-parent", "abort-run-early"),
     "abort-succeeded-run": ("get-run-action-logs-io",),
+    "watch-actions-finished-runs": (
+        "fan-out-5",
+        "trace-ok",
+        "condition-signal",
+        "abort-run",
+        "nested-run",
+        "cache-child-hit",
+        "condition-timeout",
+    ),
 }
 """Scenario → the driven scenarios whose runs its placeholders `<run:1>`, `<run:2>`, … stand for, in that order."""
 
 OF_LATER_PARTS = {"deploy": frozenset({"UploadInputs", "OPERATION_UPLOAD_TRIGGER"})}
 """Scenario → methods or SelectCluster operations left out of it: here the inputs of triggers."""
+
+OLDEST_FIRST = frozenset({"watch-actions-finished-runs"})
+"""Replayed conversations that show the oldest child of a run first; the others show the newest first."""
+
+KEPT = {"watch-actions-finished-runs": frozenset({1, 4, 5, 6, 7, 8, 9})}
+"""Scenario → the calls of the recording that are kept, by their number; the others repeat them."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "cache-hit": ("cache-miss",),
@@ -95,8 +110,6 @@ recorded conversation."""
 NOT_COMPARED = {
     "condition-timeout-again": "a second recording of condition-timeout",
     "exit-code-3-again": "three more recordings of exit-code-3",
-    "watch-actions-finished-runs": "its streams are those of the runs of the other scenarios, watched later; "
-    "the parts that matter are in ui-watch-streams and in the test of orphaned children of the watch tree",
     "k8s-interruptible": "what it shows is in the pod, which belongs to the cluster backend",
     "k8s-pod-template": "what it shows is in the pod, which belongs to the cluster backend",
     "k8s-resources-secret-env": "what it shows is in the pod, which belongs to the cluster backend",

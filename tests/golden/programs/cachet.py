@@ -1,7 +1,5 @@
 """Tasks of the cache scenarios."""
 
-import asyncio
-
 import flyte
 from sizes import SMALL
 
@@ -22,4 +20,5 @@ async def sersq(x: int) -> int:
 
 @parents.task
 async def twice(x: int) -> int:
-    return sum(await asyncio.gather(sq(x), sq(x)))
+    first = await sq(x)
+    return first + await sq(x)

@@ -18,8 +18,9 @@ async def slow(s: int) -> int:
 @env.task
 async def main() -> str:
     try:
-        await asyncio.wait_for(slow(60), timeout=1)
+        await asyncio.wait_for(slow(30), timeout=1)
     except TimeoutError:
+        await asyncio.sleep(0.5)  # long enough to hear on the watch what became of the child
         return "timed out as expected"
     return "not timed out"
 

@@ -10,6 +10,7 @@ env = flyte.TaskEnvironment(name="fan", resources=SMALL)
 
 @env.task
 async def leaf(i: int) -> int:
+    await asyncio.sleep(0.3)  # long enough to be seen running
     return i
 
 

@@ -23,5 +23,6 @@ async def timed() -> str:
     try:
         await condition.wait.aio()
     except Exception as error:  # noqa: BLE001 - the outcome is the result, whatever it is
-        return f"{type(error).__name__} {error}"
+        name = type(error).__name__
+        return f"{name} {name}: {error}"
     return "answered"
