@@ -26,7 +26,7 @@ from flyte_binary.executor.local.hints import Hints
 from flyte_binary.executor.local.interpreter import Interpreter, inspect_interpreter
 from flyte_binary.executor.local.launcher import Launcher
 from flyte_binary.executor.local.log_waiters import LogWaiters
-from flyte_binary.executor.local.observed import ABSENT, state_from
+from flyte_binary.executor.local.observed import state_from
 from flyte_binary.executor.local.program import files, platforms
 from flyte_binary.executor.local.remains import kill_remains
 from flyte_binary.executor.local.settings import LocalSettings
@@ -112,7 +112,17 @@ class LocalBackend:
             self._heard(self._folders.name(attempt.id))
 
     async def observe(self, attempt: AttemptId, nonce: str) -> AttemptState:
-        return await self._threads.run(lambda: self._observe(attempt, nonce))
+        # A few small files, from the page cache: less than the way to a thread and back.
+        found = self._folders.look(attempt)
+        if found is None or found.exit is not None:
+            return state_from(found, nonce)
+        if found.lost:
+            await self._threads.run(lambda: kill_remains(found, self._platform))
+        cpu_seconds = None
+        if found.held and found.started is not None:
+            pid: int = found.started["pid"]
+            cpu_seconds = await self._threads.run(lambda: self._platform.cpu_seconds(pid))
+        return state_from(found, nonce, cpu_seconds=cpu_seconds)
 
     async def stop(self, attempt: AttemptId, *, grace_seconds: float) -> None:
         await self._threads.run(lambda: self._order_stop(attempt, grace_seconds))
@@ -207,17 +217,6 @@ class LocalBackend:
                 await self._threads.run(lambda found=found: kill_remains(found, self._platform))
             self._living.discard(attempt)
             self._heard(self._folders.name(attempt))
-
-    def _observe(self, attempt: AttemptId, nonce: str) -> AttemptState:
-        found = self._folders.look(attempt)
-        if found is None:
-            return ABSENT
-        if found.lost:
-            kill_remains(found, self._platform)
-        cpu_seconds = None
-        if found.held and found.started is not None and found.exit is None:
-            cpu_seconds = self._platform.cpu_seconds(found.started["pid"])
-        return state_from(found, nonce, cpu_seconds=cpu_seconds)
 
     def _is_over(self, attempt: AttemptId) -> bool:
         found = self._folders.look(attempt)

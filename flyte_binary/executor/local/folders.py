@@ -104,28 +104,37 @@ class Folders:
                 raise Unavailable(f"attempt {attempt} still runs from an earlier launch; it is being stopped")
             if found is not None and found.nonce == nonce and (found.held or found.started or found.exit):
                 return None
-            if path.exists():
-                self.discard(path)
+            earlier = self._set_aside(path)
             _make(path)
             lock = os.open(path / files.ATTEMPT, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(lock, json.dumps({"nonce": nonce}).encode())
-            return lock
+        if earlier is not None:
+            remove_tree(earlier)
+        return lock
 
     def discard(self, path: Path) -> None:
         """Out of sight at once, whatever its permissions; then removed."""
-        trash = self._root / _TRASH / uuid4().hex
-        trash.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            path.rename(trash)
-        except FileNotFoundError:
+        aside = self._set_aside(path)
+        if aside is None:
             return
-        remove_tree(trash)
+        remove_tree(aside)
         for parent in list(path.parents)[: _DEPTH - 1]:
             try:
                 parent.rmdir()
             except OSError:
                 return  # not empty
+
+    def _set_aside(self, path: Path) -> Path | None:
+        trash = self._root / _TRASH / uuid4().hex
+        try:
+            path.rename(trash)
+        except FileNotFoundError:
+            if not path.exists():
+                return None
+            trash.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(trash)
+        return trash
 
     def empty_trash(self) -> None:
         """What a killed server had begun to remove."""

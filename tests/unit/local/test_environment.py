@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from connectrpc.errors import ConnectError
+from flyte._internal.controllers.remote._client import ControllerClient
+from flyteidl2.workflow.queue_service_pb2 import AbortQueuedActionRequest
 
 from flyte_binary.executor.local.environment import (
     attempt_environment,
@@ -72,6 +77,28 @@ def test_a_home_from_the_settings_is_used() -> None:
 )
 def test_a_token_travels_in_the_path_of_the_endpoint(insecure: bool, token: str, expected: str) -> None:
     assert endpoint_for(settings(insecure=insecure), token) == expected
+
+
+async def test_the_sdk_keeps_the_path_of_its_endpoint_so_a_token_in_it_arrives() -> None:
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        local = LocalSettings(folder=Path("/data"), endpoint=f"127.0.0.1:{server.server_port}")
+        client = await ControllerClient.for_endpoint(endpoint_for(local, "abc"), insecure=True)
+        with pytest.raises(ConnectError):
+            await client.queue_service.abort_queued_action(AbortQueuedActionRequest())
+        server.shutdown()
+
+    assert asked == ["/_task/abc/flyteidl2.workflow.QueueService/AbortQueuedAction"]
 
 
 FORKED_FROM = base_environment(settings(), PYTHON, Path("/data"))

@@ -80,7 +80,7 @@ def _enter(folder: str, output: int, platform: Platform) -> dict[str, Any]:  # A
     os.dup2(null, 0)
     path = os.path.join(folder, files.REQUEST)
     request = files.read_json(path)
-    os.closerange(3, 1_048_576)
+    files.close_from(3)
     if request is None:
         raise FileNotFoundError(path)
     os.unlink(path)

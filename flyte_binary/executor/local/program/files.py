@@ -53,6 +53,16 @@ def read_json(path: str) -> dict[str, Any] | None:  # Any: JSON
     return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]  # JSON
 
 
+def close_from(first: int) -> None:
+    """`os.closerange` makes a system call for each possible number where Python was built for an old C library."""
+    for name in os.listdir("/dev/fd"):
+        if int(name) >= first:
+            try:
+                os.close(int(name))
+            except OSError:  # that of the listing itself
+                continue
+
+
 def usage_from(usage: resource.struct_rusage) -> dict[str, float]:
     """What the kernel counted for a process that was waited for, as `exit.json` holds it."""
     unit = 1 if sys.platform == "darwin" else 1024

@@ -11,6 +11,7 @@ import selectors
 import signal
 import socket
 import time
+import traceback
 from collections.abc import Callable
 
 
@@ -59,12 +60,12 @@ class Loop:
         for key, _ in self._selector.select(self._timeout()):
             # An earlier callback of this round may have removed it, or (in a forked child) closed everything.
             if key.fd in (self._selector.get_map() or ()):
-                key.data()
+                _call(key.data)
         now = time.monotonic()
         while self._timers and self._timers[0][0] <= now:
             timer = heapq.heappop(self._timers)[2]
             if timer.callback is not None:
-                timer.callback()
+                _call(timer.callback)
 
     def close(self) -> None:
         """Give up everything, without touching what the descriptors of others lead to."""
@@ -89,6 +90,14 @@ class Loop:
             callback = self._signals.get(number)
             if callback is not None:
                 callback()
+
+
+def _call(callback: Callable[[], None]) -> None:
+    """One attempt's mishap must not end the process that holds all the others."""
+    try:
+        callback()
+    except Exception:  # noqa: BLE001  # the loop that everything hangs on; the log of the process has it
+        traceback.print_exc()
 
 
 def _do_nothing(_number: int, _frame: object) -> None:

@@ -23,7 +23,11 @@ class Output:
     def __init__(self, folder: str, limit_bytes: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._log = os.open(os.path.join(folder, files.LOG), flags, 0o600)
-        self._index = os.open(os.path.join(folder, files.INDEX), flags, 0o600)
+        try:
+            self._index = os.open(os.path.join(folder, files.INDEX), flags, 0o600)
+        except OSError:
+            os.close(self._log)
+            raise
         self._limit = limit_bytes
         self._size = os.fstat(self._log).st_size
         self._stamped = 0.0

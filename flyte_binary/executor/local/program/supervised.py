@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from . import files
@@ -19,6 +20,7 @@ _WATCH_SECONDS = (0.05, 2.0)
 _GROWTH_BYTES_PER_SECOND = 1024**3
 """How fast memory is taken to grow at most, when the next look at it is planned."""
 _DRAIN_SECONDS = 1.0
+_WRITE_AGAIN_SECONDS = 1.0
 _MIB = 1024 * 1024
 
 
@@ -50,9 +52,18 @@ class Supervised:
         self._out_of_memory = False
         self._kill_at: Timer | None = None
         self._stopping_until: float | None = None
-        self._output = Output(self.folder, order["log_limit"])
         self._control = os.open(self._path(files.CONTROL), os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        self._pipe, self.child_end = os.pipe()
+        try:
+            self._pipe, self.child_end = os.pipe()
+        except OSError:
+            os.close(self._control)
+            raise
+        try:
+            self._output = Output(self.folder, order["log_limit"])
+        except OSError:
+            for descriptor in (self._control, self._pipe, self.child_end):
+                os.close(descriptor)
+            raise
         os.set_blocking(self._pipe, False)
 
     @property
@@ -65,12 +76,11 @@ class Supervised:
         os.close(self.child_end)
         self._started_at = time.time()
         birth = self._host.platform.birth(pid)
-        files.write_json(self._path(files.STARTED), {"pid": pid, "birth": birth, "at": self._started_at})
+        self._write(files.STARTED, {"pid": pid, "birth": birth, "at": self._started_at}, self._hint)
         self._host.loop.add_reader(self._pipe, self._pump)
         self._host.loop.add_reader(self._control, self._look)
         if self._memory_limit is not None:
             self._host.loop.call_later(_WATCH_SECONDS[0], self._watch_memory)
-        self._hint()
         self._look()
 
     def abandon(self) -> None:
@@ -181,8 +191,8 @@ class Supervised:
         elif exit_code < 0 and not self._reason:
             self._explain_signal(-exit_code)
 
-    def finish(self) -> None:
-        """Nothing of it lives any more: say so, and let go."""
+    def finish(self, done: Callable[[Supervised], None]) -> None:
+        """Nothing of it lives any more: say so, and let go. `done` is called when that is written."""
         latest = time.monotonic() + _DRAIN_SECONDS
         while self._pipe >= 0 and self._read_pipe() and time.monotonic() < latest:
             pass  # what stood in the pipe; someone out of our reach may hold its other end, so not until its end
@@ -192,20 +202,33 @@ class Supervised:
         if self._reason:
             self._output.note(self._reason, now)
         self._output.close(now)
-        files.write_json(
-            self._path(files.EXIT),
-            {
-                "exit_code": self._exit_code,
-                "out_of_memory": self._out_of_memory,
-                "reason": self._reason,
-                "started_at": self._started_at,
-                "ended_at": self.ended_at,
-                **self._usage,
-            },
-        )
-        self._host.loop.remove_reader(self._control)
-        self._release()
-        self._hint()
+        status = {
+            "exit_code": self._exit_code,
+            "out_of_memory": self._out_of_memory,
+            "reason": self._reason,
+            "started_at": self._started_at,
+            "ended_at": self.ended_at,
+            **self._usage,
+        }
+
+        def let_go() -> None:
+            self._host.loop.remove_reader(self._control)
+            self._release()
+            self._hint()
+            done(self)
+
+        self._write(files.EXIT, status, let_go)
+
+    def _write(self, name: str, value: dict[str, Any], then: Callable[[], None]) -> None:  # Any: JSON
+        """Again and again while the disk is full: without these files the attempt would count as lost."""
+        try:
+            files.write_json(self._path(name), value)
+        except FileNotFoundError:
+            pass  # someone removed the folder; there is nobody to tell
+        except OSError:
+            self._host.loop.call_later(_WRITE_AGAIN_SECONDS, lambda: self._write(name, value, then))
+            return
+        then()
 
     def _explain_signal(self, number: int) -> None:
         try:

@@ -115,13 +115,17 @@ class Supervisor:
             self.lost(attempt, "the fork server is gone")
 
     def _launch_cold(self, attempt: Supervised) -> None:
+        # A stop that comes before the child is itself waits until it is, and is not taken for one of ours.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         try:
             pid = os.fork()
+            if pid == 0:
+                child.run_cold(attempt.folder, attempt.child_end, self.platform, self.files_limit)
         except OSError as error:
             self.lost(attempt, str(error))
             return
-        if pid == 0:
-            child.run_cold(attempt.folder, attempt.child_end, self.platform, self.files_limit)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._own[pid] = attempt
         self.started(attempt, pid)
 
@@ -211,8 +215,7 @@ class Supervisor:
             return
         ended, self._ended = self._ended, []
         for attempt in ended:
-            self._attempts.discard(attempt)
-            attempt.finish()
+            attempt.finish(self._attempts.discard)
 
     def _strays(self) -> list[int]:
         if not self.platform.can_fork:  # no subreaper: only what stayed in the group can be found

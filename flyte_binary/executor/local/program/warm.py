@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import socket
 from typing import TYPE_CHECKING, Any
 
+from . import files
 from .channel import Channel
 from .supervised import Supervised
 
@@ -84,12 +86,12 @@ def _become_fork_server(order: dict[str, Any], channel: int, files_limit: tuple[
         resource.setrlimit(resource.RLIMIT_NOFILE, files_limit)
         null = os.open(os.devnull, os.O_RDONLY)
         log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.dup2(channel, 64)  # out of the way of the targets
+        channel = fcntl.fcntl(channel, fcntl.F_DUPFD, _CHANNEL + 1)  # out of the way of the targets
         os.dup2(null, 0)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        os.dup2(64, _CHANNEL)
-        os.closerange(_CHANNEL + 1, 1_048_576)
+        os.dup2(channel, _CHANNEL)
+        files.close_from(_CHANNEL + 1)
         os.chdir("/")
         os.execve(order["argv"][0], [*order["argv"], str(_CHANNEL)], order["env"])
     finally:
