@@ -1,0 +1,35 @@
+"""One server, one SDK process and one CLI home for all tests of this folder that do not need their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sdk.command_line import Flyte
+from tests.sdk.sdk import Sdk
+from tests.sdk.serving import Server, serving, write_client_config
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("served")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def client_config(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_client_config(server, tmp_path_factory.mktemp("client") / "config.yaml")
+
+
+@pytest.fixture(scope="session")
+def sdk(client_config: Path) -> Iterator[Sdk]:
+    sdk = Sdk(client_config, client_config.parent)
+    yield sdk
+    sdk.close()
+
+
+@pytest.fixture(scope="session")
+def flyte(client_config: Path) -> Flyte:
+    return Flyte(client_config, client_config.parent)

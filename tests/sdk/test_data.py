@@ -1,0 +1,60 @@
+"""Values of all sizes and kinds, in and out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.sdk.sdk import Sdk
+
+MEGABYTE = 1024 * 1024
+
+
+def test_a_file_goes_in_through_two_tasks_and_out(sdk: Sdk, tmp_path: Path) -> None:
+    text = tmp_path / "größe.txt"
+    text.write_text("flyte\n" * 1000, encoding="utf-8")
+    run = sdk.run("data.both_ways", text={"$file": str(text)})
+
+    assert Path(run.result()["$file"]).read_text(encoding="utf-8") == "FLYTE\n" * 1000
+
+
+def test_a_folder_goes_in_and_out(sdk: Sdk, tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", "deep/deeper/c.txt"):
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    run = sdk.run("data.sorted_names", folder={"$dir": str(tmp_path / "tree")})
+
+    result = Path(run.result()["$dir"])
+    assert [str(path.relative_to(result)) for path in result.rglob("*") if path.is_file()] == ["deep/names"]
+    assert (result / "deep/names").read_text(encoding="utf-8") == "a.txt\nb.txt\nc.txt"
+
+
+def test_a_table_goes_in_through_two_tasks_and_out(sdk: Sdk) -> None:
+    run = sdk.run("data.two_degrees", table={"$csv": "city,celsius\nOslo,1.5\nQuito,20.0\n"})
+
+    assert run.result() == {"$csv": "city,celsius\nOslo,3.5\nQuito,22.0\n"}
+
+
+def test_inputs_of_twelve_megabytes_arrive(sdk: Sdk) -> None:
+    assert sdk.run("data.length", text="x" * 12 * MEGABYTE).result() == 12 * MEGABYTE
+
+
+def test_results_of_several_megabytes_come_back(sdk: Sdk) -> None:
+    text = "0123456789abcdef" * (5 * MEGABYTE // 16)
+    assert sdk.run("data.echo", text=text).result() == text
+
+
+def test_a_report_is_what_the_task_wrote(sdk: Sdk) -> None:
+    run = sdk.run("data.reports", steps=3)
+
+    report = sdk.call("report", run=run.run)
+    assert "<h1>Steps</h1>" in report
+    assert "<p>step 0 ✓</p>" in report and "<p>step 2 ✓</p>" in report
+
+
+def test_raw_data_goes_where_the_run_says(sdk: Sdk, tmp_path: Path) -> None:
+    default = sdk.run("data.raw_path").result()
+    chosen = sdk.run("data.raw_path", options={"raw_data_path": str(tmp_path / "raw")}).result()
+
+    assert Path(default).read_bytes() == Path(chosen).read_bytes() == b"raw"
+    assert chosen.startswith(f"{tmp_path}/raw")
