@@ -71,6 +71,10 @@ class Enqueuer:
             )
         if not action.run_output_base:
             raise InvalidArgument("action.run_output_base is required: the folder that the run's outputs go to")
+        if not self._store.covers(action.run_output_base):
+            raise InvalidArgument(
+                f"action.run_output_base {action.run_output_base!r} is outside the object store, {self._store.base_uri}"
+            )
         row = ActionRow(
             id=action_id,
             parent=parent,
@@ -165,11 +169,15 @@ def _again(tx: Transaction, row: ActionRow, *, at: int) -> None:
         "detail": row.detail,
         "error": row.error,
         "ended_at": row.ended_at,
+        "not_before": row.not_before,
         "recovered_from": row.recovered_from,
     }
+    if row.action_type != TASK:
+        # Nothing hangs below it that would then be older than itself, so it may say when it was really made.
+        changes["created_at"] = row.created_at
     if not tx.actions.reopen(row.id, at=at, **changes):
         raise AlreadyExists(f"action {row.id} exists")
-    if not row.terminal:
+    if row.action_type == TASK and not row.terminal:
         record(tx, make_event(row.id, existing.attempts + 1, row.phase, at=at, version=existing.version + 1))
     tx.changed_action(row.id, row.parent)
 

@@ -85,6 +85,13 @@ def make_execution(
         log_limit_bytes=settings.logs.max_size_bytes,
         runtime_versions=(interpreter.python, interpreter.flyte),
     )
+    leftovers = Leftovers(
+        database,
+        backend,
+        LogArchiver(store, backend),
+        clock,
+        stop_grace_seconds=settings.stop_grace.total_seconds(),
+    )
     reconciler = Reconciler(
         database=database,
         backend=backend,
@@ -92,13 +99,7 @@ def make_execution(
         waiting=waiting,
         starter=starter,
         concluder=concluder,
-        leftovers=Leftovers(
-            database,
-            backend,
-            LogArchiver(store, backend),
-            clock,
-            stop_grace_seconds=settings.stop_grace.total_seconds(),
-        ),
+        leftovers=leftovers,
         conditions=Conditions(database, clock, Webhooks(addresses)),
         facts=facts,
         clock=clock,
@@ -112,6 +113,7 @@ def make_execution(
         waiting=waiting,
         caching=caching,
         standstill=Standstill(database, backend, admission),
+        leftovers=leftovers,
         facts=facts,
     )
     _gauge(registry, "flyte_executor_queue", "Actions that wait for a pass.", lambda: len(controller.queue))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -19,33 +20,44 @@ class Clock(Protocol):
 class SystemClock:
     """Wall time; notices a suspended machine by the monotonic clock, which stands still meanwhile.
 
-    Call `notice` now and then (the controller does): a gap is dated to when it was noticed.
+    A gap is dated to when it was noticed, so every question for the time looks for one: what begins
+    after the machine has woken up is never credited with a sleep from before.
     """
 
     SMALLEST_GAP_MICROS = 5_000_000
     """Below this a gap is taken for scheduling or a corrected clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, wall: Callable[[], int] | None = None, asleep: Callable[[], int] | None = None) -> None:
+        """`wall` is the time and `asleep` for how long the machine has slept since it was started, both in
+        microseconds; they default to the machine's own."""
+        self._wall = wall or _wall
+        self._asleep = asleep or _boot_minus_monotonic
         self._gaps: list[tuple[int, int]] = []
-        self._offset = self._boot_minus_monotonic()
+        self._offset = self._asleep()
 
     def now(self) -> int:
-        return time.time_ns() // 1000
-
-    def notice(self) -> None:
-        offset = self._boot_minus_monotonic()
-        gap = offset - self._offset
-        if gap >= self.SMALLEST_GAP_MICROS:
-            self._gaps.append((self.now(), gap))
-        self._offset = offset
+        now = self._wall()
+        self._notice(now)
+        return now
 
     def slept_since(self, moment: int) -> int:
-        self.notice()
-        return sum(gap for noticed, gap in self._gaps if noticed >= moment)
+        self._notice(self._wall())
+        return sum(gap for noticed, gap in self._gaps if noticed > moment)
 
-    @staticmethod
-    def _boot_minus_monotonic() -> int:
-        boot = getattr(time, "CLOCK_BOOTTIME", None)
-        if boot is None:  # macOS: its monotonic clock stands still as well, and nothing tells by how much
-            return 0
-        return (time.clock_gettime_ns(boot) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) // 1000
+    def _notice(self, now: int) -> None:
+        offset = self._asleep()
+        gap = offset - self._offset
+        if gap >= self.SMALLEST_GAP_MICROS:
+            self._gaps.append((now, gap))
+        self._offset = offset
+
+
+def _wall() -> int:
+    return time.time_ns() // 1000
+
+
+def _boot_minus_monotonic() -> int:
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    if boot is None:  # macOS: its monotonic clock stands still as well, and nothing tells by how much
+        return 0
+    return (time.clock_gettime_ns(boot) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)) // 1000

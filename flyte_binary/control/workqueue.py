@@ -63,6 +63,11 @@ class WorkQueue(Generic[K]):
             timer.cancel()
         self._timers.clear()
 
+    @property
+    def idle(self) -> bool:
+        """Nothing waits and nothing is being worked on; timers may still run."""
+        return not self._ready and not self._working
+
     def __len__(self) -> int:
         return len(self._ready)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from functools import cache
 from typing import Any  # row values and DBAPI objects have no common type
 
@@ -46,6 +48,40 @@ def for_update(statement: Select[Any]) -> Select[Any]:  # Any: whatever columns 
     """Lock the rows until the commit. SQLite has one writer and ignores it."""
     return statement.with_for_update()
 
+
+@contextmanager
+def exclusive(connection: Connection) -> Generator[None]:
+    """One transaction that holds off every other writer from its very beginning, on a connection in autocommit mode."""
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.exec_driver_sql("ROLLBACK")
+        raise
+    connection.exec_driver_sql("COMMIT")
+
+
+def cannot_work(error: BaseException) -> bool:
+    """Whether the database is out of order for now (no room, a broken disk, locked by another process), which is
+    nobody's mistake and may pass; `error` is the driver's own or SQLAlchemy's around it."""
+    cause = getattr(error, "orig", None) or error
+    code = getattr(cause, "sqlite_errorcode", None)
+    return isinstance(cause, sqlite3.Error) and code is not None and code & 0xFF in _OUT_OF_ORDER
+
+
+_OUT_OF_ORDER = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+    }
+)
 
 SQLITE_PRAGMAS = (
     # Readers never block the writer nor it them.

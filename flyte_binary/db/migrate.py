@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 
+from flyte_binary.db.dialect import exclusive
 from flyte_binary.domain.errors import FailedPrecondition
 
 HEAD = "0001"
@@ -33,12 +34,17 @@ def upgrade(engine: Engine) -> str | None:
         found = current_revision(connection)
         if found == HEAD:
             return found
-        if found is not None and not _known(found):
-            raise FailedPrecondition(
-                f"the database is at schema revision {found}, newer than this program's {HEAD}: "
-                "start the newer flyte-binary, or restore the backup that was made before it"
-            )
-        _run_alembic(connection)
+        # Whoever comes second waits here and finds the work done. One transaction: a crash leaves the old schema.
+        with exclusive(connection):
+            found = current_revision(connection)
+            if found == HEAD:
+                return found
+            if found is not None and not _known(found):
+                raise FailedPrecondition(
+                    f"the database is at schema revision {found}, newer than this program's {HEAD}: "
+                    "start the newer flyte-binary, or restore the backup that was made before it"
+                )
+            _run_alembic(connection)
         return found
 
 

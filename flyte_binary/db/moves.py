@@ -17,6 +17,7 @@ from flyte_binary.domain import topics
 from flyte_binary.domain.action_events import make_event
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.domain.phases import Phase
+from flyte_binary.domain.timestamps import proto_to_micros
 
 
 def record(tx: Transaction, event: run_definition_pb2.ActionEvent) -> None:
@@ -27,6 +28,7 @@ def record(tx: Transaction, event: run_definition_pb2.ActionEvent) -> None:
         phase=int(event.phase),
         version=event.version,
         info=event.SerializeToString(),
+        created_at=proto_to_micros(event.reported_time),
     )
     tx.events.record([row])
 

@@ -11,6 +11,7 @@ import queue
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar  # Any: results of operations of every type share one queue
@@ -22,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from flyte_binary.db.database import Operation, Publish
-from flyte_binary.db.dialect import SQLITE_PRAGMAS
+from flyte_binary.db.dialect import SQLITE_PRAGMAS, cannot_work
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import topics
 from flyte_binary.domain.errors import Unavailable
@@ -78,6 +79,7 @@ class SqliteDatabase:
         self._local = threading.local()
         self._reader_connections: list[Connection] = []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
+        self._connection = self._engine.connect()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-writer", daemon=True)
         self._writer.start()
 
@@ -120,6 +122,10 @@ class SqliteDatabase:
         raw.execute("BEGIN")
         try:
             return operation(Transaction(connection))
+        except (sqlite3.Error, DBAPIError) as error:
+            if cannot_work(error):
+                raise _unavailable(error) from error
+            raise
         finally:
             raw.execute("ROLLBACK")
 
@@ -132,7 +138,7 @@ class SqliteDatabase:
         return connection
 
     def _write_forever(self) -> None:
-        with self._engine.connect() as connection:
+        with self._connection as connection:
             while (job := self._jobs.get()) is not None:
                 batch = [job]
                 last = self._drain_into(batch)
@@ -153,21 +159,27 @@ class SqliteDatabase:
         return False
 
     def _commit_batch(self, connection: Connection, batch: list[_Job]) -> None:
-        changes: set[tuple[topics.Topic, topics.Key]] = set()
+        """What one operation has broken must not harm the others: a batch that fails is run again one by one."""
         raw = connection.connection.driver_connection
         assert isinstance(raw, sqlite3.Connection)
+        changes: set[tuple[topics.Topic, topics.Key]] = set()
         try:
             raw.execute("BEGIN IMMEDIATE")
             outcomes = [_run_one(connection, raw, job, changes) for job in batch]
             raw.execute("COMMIT")
-        except (sqlite3.Error, DBAPIError) as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, everyone is answered and the writer lives on
             log.error("the database did not commit", error=str(error), operations=len(batch))
             if raw.in_transaction:
                 raw.execute("ROLLBACK")
+            if len(batch) > 1:
+                for job in batch:
+                    self._commit_batch(connection, [job])
+                return
             failure = Unavailable(f"the database did not commit: {error}")
             outcomes = [_Outcome(job, error=failure) for job in batch]
             changes.clear()
-        self._loop.call_soon_threadsafe(self._answer, outcomes, changes)
+        with suppress(RuntimeError):  # the loop is closed: nobody is left who waits
+            self._loop.call_soon_threadsafe(self._answer, outcomes, changes)
 
     def _answer(self, outcomes: list[_Outcome], changes: set[tuple[topics.Topic, topics.Key]]) -> None:
         if changes:
@@ -181,6 +193,10 @@ class SqliteDatabase:
             outcome.job.future.set_result(outcome.result)
 
 
+def _unavailable(error: Exception) -> Unavailable:
+    return Unavailable(f"the database cannot work: {error}")
+
+
 def _run_one(
     connection: Connection, raw: sqlite3.Connection, job: _Job, changes: set[tuple[topics.Topic, topics.Key]]
 ) -> _Outcome:
@@ -191,7 +207,7 @@ def _run_one(
     except Exception as error:  # noqa: BLE001  # whatever the operation raises belongs to its caller
         raw.execute("ROLLBACK TO operation")
         raw.execute("RELEASE operation")
-        return _Outcome(job, error=error)
+        return _Outcome(job, error=_unavailable(error) if cannot_work(error) else error)
     raw.execute("RELEASE operation")
     changes |= tx.changes
     return _Outcome(job, result=result)

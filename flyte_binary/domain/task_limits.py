@@ -11,6 +11,8 @@ from flyteidl2.core import tasks_pb2
 from google.protobuf.duration_pb2 import Duration
 
 NO_LIMIT = timedelta(0)
+LONGEST = timedelta(days=100 * 365)
+"""Beyond it a duration means the same, and does not fit into every type that holds one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +26,15 @@ class Backoff:
 
         The SDK's formula: `min(base * factor**n, cap)` with n counted from 0.
         """
-        seconds = self.base.total_seconds()
+        if self.base <= NO_LIMIT:
+            return NO_LIMIT
         try:
-            seconds *= math.pow(self.factor or 1.0, max(failures - 1, 0))
+            seconds = self.base.total_seconds() * math.pow(self.factor, max(failures - 1, 0))
         except OverflowError:
             seconds = math.inf
         if self.cap is not None and self.cap > NO_LIMIT:
             seconds = min(seconds, self.cap.total_seconds())
-        return timedelta(seconds=min(seconds, 10 * 365 * 86400))
+        return timedelta(seconds=min(seconds, LONGEST.total_seconds()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +65,14 @@ def limits_of(template: tasks_pb2.TaskTemplate) -> Limits:
     return Limits(
         retries=metadata.retries.retries,
         backoff=Backoff(
-            base=_duration(backoff.base),
-            factor=backoff.factor or 1.0,
-            cap=_duration(backoff.cap) if backoff.HasField("cap") else None,
+            base=duration_of(backoff.base),
+            # Without a meaning: zero, which is what an unset field reads as, less, and what is no number.
+            factor=backoff.factor if backoff.factor > 0 else 1.0,
+            cap=duration_of(backoff.cap) if backoff.HasField("cap") else None,
         ),
-        max_runtime=_duration(metadata.timeout),
-        queued_timeout=_duration(metadata.timeouts.queued_timeout),
-        deadline=_duration(metadata.timeouts.deadline),
+        max_runtime=duration_of(metadata.timeout),
+        queued_timeout=duration_of(metadata.timeouts.queued_timeout),
+        deadline=duration_of(metadata.timeouts.deadline),
     )
 
 
@@ -102,8 +106,11 @@ def quantity(text: str) -> float | None:
     if match is None:
         return None
     number, exponent, suffix = match.groups()
-    return float(number + (exponent or "")) * _SUFFIXES.get(suffix or "", 1)
+    value = float(number + (exponent or "")) * _SUFFIXES.get(suffix or "", 1)
+    return value if math.isfinite(value) else None
 
 
-def _duration(duration: Duration) -> timedelta:
-    return timedelta(seconds=duration.seconds, microseconds=duration.nanos // 1000)
+def duration_of(duration: Duration) -> timedelta:
+    if duration.seconds >= LONGEST.total_seconds():
+        return LONGEST
+    return max(timedelta(seconds=max(duration.seconds, -1), microseconds=duration.nanos // 1000), NO_LIMIT)

@@ -12,11 +12,12 @@ from datetime import timedelta
 from flyteidl2.core import catalog_pb2
 
 from flyte_binary.db.moves import reservation_owner
-from flyte_binary.db.rows import ActionRow, CacheRow
+from flyte_binary.db.rows import ActionRow, CacheRow, ReservationRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import locations, topics
 from flyte_binary.domain.cache_entries import KEY_LIMIT, stored_key
 from flyte_binary.domain.ids import ActionId
+from flyte_binary.domain.task_limits import duration_of
 from flyte_binary.executor.facts import RunFacts, TaskFacts
 from flyte_binary.storage.store import ObjectStore
 
@@ -46,7 +47,7 @@ def plan_for(row: ActionRow, task: TaskFacts, run: RunFacts) -> CachePlan | None
         key=key,
         serializable=metadata.cache_serializable,
         overwrite=run.overwrite_cache,
-        max_age=timedelta(seconds=metadata.cache_max_age.seconds),
+        max_age=duration_of(metadata.cache_max_age),
     )
 
 
@@ -71,10 +72,11 @@ class Caching:
         return self._waiting.pop(key, set())
 
 
-def reserve(tx: Transaction, plan: CachePlan, action: ActionId, *, now: int) -> bool:
-    """True if the action holds the reservation now."""
+def reserve(tx: Transaction, plan: CachePlan, action: ActionId, *, now: int) -> ReservationRow | None:
+    """None if the action holds the reservation now, else the one that is in its way."""
     owner = reservation_owner(action)
-    return tx.cache.reserve(plan.key, owner, at=now).owner == owner
+    held = tx.cache.reserve(plan.key, owner, at=now)
+    return None if held.owner == owner else held
 
 
 def remember(tx: Transaction, plan: CachePlan, output_prefix: str, *, now: int) -> None:

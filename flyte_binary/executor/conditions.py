@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from flyteidl2.core import execution_pb2
 from flyteidl2.workflow import run_definition_pb2
 
@@ -10,8 +12,11 @@ from flyte_binary.db import moves
 from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.domain.phases import Phase
+from flyte_binary.domain.task_limits import duration_of
 from flyte_binary.executor.timing import soonest
 from flyte_binary.executor.webhooks import Webhooks, pause_after
+
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class Conditions:
@@ -21,10 +26,11 @@ class Conditions:
         self._webhooks = webhooks
 
     async def reconcile(self, row: ActionRow) -> float | None:
-        """The deadline counts from the very microsecond of the creation, so it never fires early."""
+        """The deadline counts from the very microsecond in which the condition was asked for (again: a later
+        attempt of its parent may), so it never fires early."""
         condition = run_definition_pb2.ConditionAction.FromString(row.detail or b"")
-        limit = condition.timeout.seconds * 1_000_000 + condition.timeout.nanos // 1000
-        left = row.created_at + limit + self._clock.slept_since(row.created_at) - self._clock.now()
+        limit = duration_of(condition.timeout) // _MICROSECOND
+        left = row.queued_at + limit + self._clock.slept_since(row.queued_at) - self._clock.now()
         if limit > 0 and left <= 0:
             await self._time_out(row, condition.name, limit)
             return None

@@ -19,6 +19,7 @@ from flyte_binary.executor.admission import Admission, Request
 from flyte_binary.executor.backend import AttemptPhase, ExecutionBackend
 from flyte_binary.executor.caching import Caching
 from flyte_binary.executor.facts import Facts, RunFacts
+from flyte_binary.executor.leftovers import Leftovers
 from flyte_binary.executor.standstill import Standstill
 from flyte_binary.executor.start import request_for
 from flyte_binary.executor.waiting import Waiting
@@ -27,6 +28,8 @@ from flyte_binary.live.hub import Hub
 log = structlog.get_logger(__name__)
 
 LIVE = (AttemptPhase.STARTING, AttemptPhase.RUNNING)
+
+_Found = tuple[ActionRow, Request | None, RunFacts | None]
 
 
 class Executor:
@@ -41,6 +44,7 @@ class Executor:
         waiting: Waiting,
         caching: Caching,
         standstill: Standstill,
+        leftovers: Leftovers,
         facts: Facts,
     ) -> None:
         self._database = database
@@ -51,6 +55,7 @@ class Executor:
         self._waiting = waiting
         self._caching = caching
         self._standstill = standstill
+        self._leftovers = leftovers
         self._facts = facts
 
     async def run(self, started: Callable[[], None] | None = None) -> None:
@@ -71,10 +76,10 @@ class Executor:
 
     async def _adopt(self) -> None:
         """Take over what is there: who waits for whom, what runs, what is owed."""
-        unfinished, opened = await self._database.read(lambda tx: (self._unfinished(tx), tx.attempts.all_open()))
+        unfinished, opened, ending = await self._database.read(self._found)
         live = await self._live(opened)
-        for row, request, _ in unfinished:
-            if row.id in live and request is not None:
+        for request in [request for _, request, _ in unfinished] + [*ending]:
+            if request is not None and request.action in live:
                 self._admission.adopt(request)
         for row, _, run in unfinished:
             if run is not None:
@@ -84,15 +89,19 @@ class Executor:
         if unfinished:
             log.info("taking over", unfinished_actions=len(unfinished), live_attempts=len(live))
 
-    def _unfinished(self, tx: Transaction) -> list[tuple[ActionRow, Request | None, RunFacts | None]]:
-        found: list[tuple[ActionRow, Request | None, RunFacts | None]] = []
-        for row in tx.actions.unfinished():
-            run = self._facts.run(tx, row.run_id)
-            is_task = row.action_type == run_definition_pb2.ACTION_TYPE_TASK
-            task = self._facts.task(tx, row) if is_task else None
-            request = request_for(row, task, run) if task is not None and run is not None else None
-            found.append((row, request, run))
-        return found
+    def _found(self, tx: Transaction) -> tuple[list[_Found], list[AttemptRow], list[Request | None]]:
+        """What is unfinished, what is owed, and what the ended ones of those asked for: they hold their share too."""
+        unfinished = [self._with_facts(tx, row) for row in tx.actions.unfinished()]
+        opened = tx.attempts.all_open()
+        others = {attempt.id.action for attempt in opened} - {row.id for row, _, _ in unfinished}
+        ended = [row for action in others if (row := tx.actions.get(action)) is not None]
+        return unfinished, opened, [self._with_facts(tx, row)[1] for row in ended]
+
+    def _with_facts(self, tx: Transaction, row: ActionRow) -> _Found:
+        run = self._facts.run(tx, row.run_id)
+        is_task = row.action_type == run_definition_pb2.ACTION_TYPE_TASK
+        task = self._facts.task(tx, row) if is_task else None
+        return row, request_for(row, task, run) if task is not None and run is not None else None, run
 
     async def _live(self, opened: list[AttemptRow]) -> set[ActionId]:
         live: set[ActionId] = set()
@@ -115,6 +124,7 @@ class Executor:
 
     async def _follow_backend(self) -> None:
         async for attempt in self._backend.changed():
+            self._leftovers.exists(attempt)
             self._controller.queue.add(attempt.action)
 
     def admission_is_open(self, is_open: bool) -> None:

@@ -1,20 +1,38 @@
 """What is owed for attempts that are over: the process stopped, the log archived, the folder gone.
 
 Owed until `archived_at` is set, so it is done after a crash as well. The attempt's share of the
-machine is held until its process is gone.
+machine is held until its process is gone, and no longer: a store that takes no log holds up nothing else.
+What exists and is owed by no row (the server fell before the folder was removed) is ended and removed too.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
 from flyte_binary.db.rows import AttemptRow
 from flyte_binary.db.transaction import Transaction
+from flyte_binary.domain.errors import FlyteError, Unavailable
+from flyte_binary.domain.ids import ActionId, AttemptId
 from flyte_binary.executor.archive import LogArchiver
 from flyte_binary.executor.backend import AttemptPhase, ExecutionBackend
 
 LOOK_AGAIN_SECONDS = 1.0
+CLOSE_AGAIN_SECONDS = 10.0
 LIVE = (AttemptPhase.STARTING, AttemptPhase.RUNNING)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owed:
+    alive: bool = False
+    """A process of an attempt that is over still runs."""
+    look_again: float | None = None
+    """Seconds, None if nothing is owed any more."""
 
 
 class Leftovers:
@@ -32,18 +50,46 @@ class Leftovers:
         self._archiver = archiver
         self._clock = clock
         self._stop_grace_seconds = stop_grace_seconds
+        self._existing: dict[ActionId, set[AttemptId]] = {}
 
-    async def settle(self, attempts: list[AttemptRow]) -> float | None:
-        """Seconds after which to look again, None if nothing is owed any more."""
-        alive = False
-        for attempt in attempts:
+    def exists(self, attempt: AttemptId) -> None:
+        """The backend has told of it; the next pass over its action sees to it that somebody wants it."""
+        self._existing.setdefault(attempt.action, set()).add(attempt)
+
+    async def settle(self, action: ActionId, opened: list[AttemptRow], over: list[AttemptRow]) -> Owed:
+        """`opened` are all attempts for which something is owed, `over` those of them that have ended
+        as far as the action goes."""
+        alive, open_end = False, False
+        wanted = {attempt.id for attempt in opened}
+        for stray in self._existing.pop(action, set()) - wanted:
+            alive |= not await self._removed(stray)
+        for attempt in over:
             state = await self._backend.observe(attempt.id, attempt.nonce)
             if state.phase in LIVE:
                 await self._backend.stop(attempt.id, grace_seconds=self._stop_grace_seconds)
                 alive = True
                 continue
+            open_end |= not await self._closed(attempt)
+        if alive:
+            return Owed(alive=True, look_again=LOOK_AGAIN_SECONDS)
+        return Owed(look_again=CLOSE_AGAIN_SECONDS if open_end else None)
+
+    async def _removed(self, stray: AttemptId) -> bool:
+        await self._backend.stop(stray, grace_seconds=self._stop_grace_seconds)
+        try:
+            await self._backend.forget(stray)
+        except Unavailable:
+            self.exists(stray)
+            return False
+        return True
+
+    async def _closed(self, attempt: AttemptRow) -> bool:
+        try:
             await self._close(attempt)
-        return LOOK_AGAIN_SECONDS if alive else None
+        except (FlyteError, OSError) as error:
+            log.warning("the log of an attempt is not archived yet", attempt=str(attempt.id), error=str(error))
+            return False
+        return True
 
     async def _close(self, attempt: AttemptRow) -> None:
         uri = await self._archiver.archive(attempt.id, attempt.output_prefix)
@@ -54,4 +100,9 @@ class Leftovers:
             tx.attempts.update(attempt.id, archived_at=now, log_uri=uri, ended_at=ended)
 
         await self._database.write(operation, run=attempt.id.action.run_id)
-        await self._backend.forget(attempt.id)
+        try:
+            await self._backend.forget(attempt.id)
+        except BaseException:
+            # No row owes it any more.
+            self.exists(attempt.id)
+            raise

@@ -17,6 +17,7 @@ from flyte_binary.db.rows import ActionRow, AttemptRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.domain.phases import Phase
+from flyte_binary.domain.task_limits import NO_LIMIT
 from flyte_binary.executor.admission import Admission
 from flyte_binary.executor.backend import AttemptPhase, AttemptState, ExecutionBackend
 from flyte_binary.executor.conclude import Concluder
@@ -24,7 +25,7 @@ from flyte_binary.executor.conditions import Conditions
 from flyte_binary.executor.facts import Facts, RunFacts, TaskFacts
 from flyte_binary.executor.leftovers import Leftovers
 from flyte_binary.executor.start import Starter, request_for
-from flyte_binary.executor.timing import expired, seconds_to_next, soonest
+from flyte_binary.executor.timing import began_at, expired, running_limits, seconds_to_next, soonest
 from flyte_binary.executor.transitions import now_running
 from flyte_binary.executor.waiting import Waiting
 
@@ -40,6 +41,8 @@ class View:
     open_attempts: list[AttemptRow]
     task: TaskFacts | None
     run: RunFacts
+    began_at: int
+    """When the action was first queued with its present budget of attempts."""
 
     def current(self) -> AttemptRow | None:
         """The launched attempt that the row is at, if it is not over yet."""
@@ -83,13 +86,13 @@ class Reconciler:
         view = await self._database.point(lambda tx: self._load(tx, action))
         if view is None:
             self._admission.release(action, now=time.monotonic())
-            return None
+            return (await self._leftovers.settle(action, [], [])).look_again
         self._waiting.note(view.row, view.run)
-        owed = await self._leftovers.settle(view.leftovers())
+        owed = await self._leftovers.settle(action, view.open_attempts, view.leftovers())
         if view.row.terminal:
-            if owed is None:
+            if not owed.alive:
                 self._admission.release(action, now=time.monotonic())
-            return owed
+            return owed.look_again
         if view.row.action_type == run_definition_pb2.ACTION_TYPE_CONDITION:
             return await self._conditions.reconcile(view.row)
         if not view.row.run_output_base:
@@ -98,23 +101,26 @@ class Reconciler:
         if view.task is None:
             await self._concluder.cannot_run(view.row, "the task's specification is missing from the database")
             return None
-        return soonest(owed, await self._reconcile_task(view, view.task, owed))
+        return soonest(owed.look_again, await self._reconcile_task(view, view.task, blocked=owed.alive))
 
-    async def _reconcile_task(self, view: View, task: TaskFacts, owed: float | None) -> float | None:
+    async def _reconcile_task(self, view: View, task: TaskFacts, *, blocked: bool) -> float | None:
+        """`blocked` while a process of an earlier attempt still runs: the next one is not launched beside it."""
         current = view.current()
-        over = expired(view.row, current, task.limits, self._clock)
-        if over is not None:
+        state = None if current is None else await self._backend.observe(current.id, current.nonce)
+        limits = running_limits(view.row, current, task.limits, began_at=view.began_at)
+        over = expired(limits, self._clock)
+        # What has ended, ended as it did, however late that is found (after a restart of the server).
+        if over is not None and (state is None or state.phase is not AttemptPhase.EXITED):
             await self._concluder.time_out(view.row, current, task, over)
             return None
-        next_limit = seconds_to_next(view.row, current, task.limits, self._clock)
-        if current is not None:
-            return soonest(next_limit, await self._follow(view, task, current))
-        if owed is not None:
-            return owed
+        next_limit = seconds_to_next(limits, self._clock)
+        if current is not None and state is not None:
+            return soonest(next_limit, await self._follow(view, task, current, state))
+        if blocked:
+            return next_limit
         return soonest(next_limit, await self._starter.start(view.row, task, view.run))
 
-    async def _follow(self, view: View, task: TaskFacts, attempt: AttemptRow) -> float | None:
-        state = await self._backend.observe(attempt.id, attempt.nonce)
+    async def _follow(self, view: View, task: TaskFacts, attempt: AttemptRow, state: AttemptState) -> float | None:
         if state.phase is AttemptPhase.ABSENT and view.row.phase == Phase.INITIALIZING:
             # Either the server fell between the intent and the launch, or the attempt is lost: the
             # launch tells, since the same nonce is never launched twice.
@@ -148,9 +154,12 @@ class Reconciler:
         if run is None:
             return None
         is_task = row.action_type == run_definition_pb2.ACTION_TYPE_TASK
+        task = self._facts.task(tx, row) if is_task and not row.terminal else None
+        has_deadline = task is not None and task.limits.deadline > NO_LIMIT
         return View(
             row=row,
             open_attempts=tx.attempts.open_of_action(action) if is_task else [],
-            task=self._facts.task(tx, row) if is_task and not row.terminal else None,
+            task=task,
             run=run,
+            began_at=began_at(row, tx.events.of_action) if has_deadline else row.created_at,
         )

@@ -12,6 +12,7 @@ import time
 import structlog
 
 from flyte_binary.db.database import Database
+from flyte_binary.domain.errors import FlyteError
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.executor.admission import Admission
 from flyte_binary.executor.backend import AttemptPhase, ExecutionBackend
@@ -35,15 +36,17 @@ class Standstill:
     async def watch(self) -> None:
         while True:
             await asyncio.sleep(SAMPLE_SECONDS)
-            if not self._admission.is_asking():
-                self._used, self._idle_since = {}, None
-                continue
-            await self._look()
+            try:
+                await self.look(time.monotonic())
+            except (FlyteError, OSError) as error:
+                log.warning("cannot tell whether anybody computes", error=str(error))
 
-    async def _look(self) -> None:
-        busy = await self._somebody_is_busy()
-        now = time.monotonic()
-        if busy:
+    async def look(self, now: float) -> None:
+        """One sample; `now` in seconds of a monotonic clock, `SAMPLE_SECONDS` after the last one."""
+        if not self._admission.is_asking():
+            self._used, self._idle_since = {}, None
+            return
+        if await self._somebody_is_busy():
             self._idle_since = None
             return
         if self._idle_since is None:

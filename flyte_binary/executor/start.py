@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from enum import Enum, auto
+from dataclasses import dataclass
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
@@ -12,7 +12,6 @@ from flyte_binary.db.recovery import recovered_run
 from flyte_binary.db.rows import ActionRow, AttemptRow, CacheRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import locations
-from flyte_binary.domain.phases import Phase
 from flyte_binary.executor.admission import Admission, Request
 from flyte_binary.executor.backend import AttemptPhase, AttemptState, ExecutionBackend
 from flyte_binary.executor.caching import HIT, CachePlan, Caching, plan_for, reserve
@@ -23,10 +22,13 @@ from flyte_binary.executor.task_types import CannotRun, make_attempt
 from flyte_binary.executor.transitions import cache_hit, intend_launch, now_running, recover_traces, wait_for_cache
 
 
-class _Cached(Enum):
-    GO_ON = auto()
-    WAIT = auto()
-    DONE = auto()
+@dataclass(frozen=True, slots=True)
+class _Cached:
+    """What the cache means for a start."""
+
+    go_on: bool = False
+    look_again: float | None = None
+    """Seconds after which to ask again without a hint."""
 
 
 class Starter:
@@ -60,8 +62,10 @@ class Starter:
             self._admission.release(row.id, now=time.monotonic())
             return held_back
         plan = plan_for(row, task, run)
-        if plan is not None and await self._from_cache(row, plan) is not _Cached.GO_ON:
-            return None
+        if plan is not None:
+            cached = await self._from_cache(row, plan)
+            if not cached.go_on:
+                return cached.look_again
         if not self._admission.admit(request_for(row, task, run)):
             return None
         return await self._launch(row, task, run)
@@ -78,9 +82,9 @@ class Starter:
         prefix = await self._caching.usable(entry, plan, now=now)
         if prefix is not None:
             await self._database.write(lambda tx: cache_hit(tx, row, prefix, HIT, at=now), run=row.run_id)
-            return _Cached.DONE
+            return _Cached()
         if not plan.serializable:
-            return _Cached.GO_ON
+            return _Cached(go_on=True)
         self._caching.wait_for(plan.key, row.id)
         return await self._database.write(lambda tx: _reserve(tx, row, plan, entry, now), run=row.run_id)
 
@@ -164,9 +168,10 @@ def _reserve(tx: Transaction, row: ActionRow, plan: CachePlan, entry: CacheRow |
     current = tx.cache.get(plan.key)
     if (current is None) != (entry is None) or (current and entry and current.updated_at != entry.updated_at):
         tx.changed_action(row.id, row.parent)
-        return _Cached.WAIT
-    if reserve(tx, plan, row.id, now=now):
-        return _Cached.GO_ON
-    if row.phase != Phase.WAITING_FOR_RESOURCES:
-        wait_for_cache(tx, row, at=now)
-    return _Cached.WAIT
+        return _Cached()
+    held = reserve(tx, plan, row.id, now=now)
+    if held is None:
+        return _Cached(go_on=True)
+    wait_for_cache(tx, row, at=now)
+    # What an action holds is given back with a hint; an owner outside may just cease to beat.
+    return _Cached(look_again=None if held.expires_at is None else (held.expires_at - now) / 1_000_000)

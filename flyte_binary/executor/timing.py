@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
 from flyte_binary.control.clock import Clock
-from flyte_binary.db.rows import ActionRow, AttemptRow
+from flyte_binary.db.rows import ActionRow, AttemptRow, EventRow
+from flyte_binary.domain.ids import ActionId
+from flyte_binary.domain.phases import Phase
 from flyte_binary.domain.task_limits import NO_LIMIT, Limits
 from flyte_binary.executor.verdict import Timeout
 
@@ -20,38 +22,55 @@ class Expired:
     limit: timedelta
 
 
-def expired(row: ActionRow, attempt: AttemptRow | None, limits: Limits, clock: Clock) -> Expired | None:
-    """The limit that is up, the final one first; `attempt` is the launched one, if any."""
-    return next(
-        (
-            Expired(timeout, limit)
-            for timeout, since, limit in _running_limits(row, attempt, limits)
-            if _left(since, limit, clock) <= 0
-        ),
-        None,
-    )
+@dataclass(frozen=True, slots=True)
+class RunningLimit:
+    timeout: Timeout
+    since: int
+    limit: timedelta
+
+    def left(self, clock: Clock) -> int:
+        return self.since + self.limit // _MICROSECOND + clock.slept_since(self.since) - clock.now()
 
 
-def seconds_to_next(row: ActionRow, attempt: AttemptRow | None, limits: Limits, clock: Clock) -> float | None:
+def expired(limits: Iterable[RunningLimit], clock: Clock) -> Expired | None:
+    """The first of the limits that is up."""
+    return next((Expired(one.timeout, one.limit) for one in limits if one.left(clock) <= 0), None)
+
+
+def seconds_to_next(limits: Iterable[RunningLimit], clock: Clock) -> float | None:
     """Seconds until the earliest limit is up, None if there is none."""
-    lefts = [_left(since, limit, clock) for _, since, limit in _running_limits(row, attempt, limits)]
+    lefts = [one.left(clock) for one in limits]
     return max(min(lefts), 0) / 1_000_000 if lefts else None
 
 
+def running_limits(row: ActionRow, attempt: AttemptRow | None, limits: Limits, *, began_at: int) -> list[RunningLimit]:
+    """The limits that run now, the final one first; `attempt` is the launched one, if any."""
+    return list(_running_limits(row, attempt, limits, began_at))
+
+
+def began_at(row: ActionRow, events_of: Callable[[ActionId], Iterable[EventRow]]) -> int:
+    """When the action was first queued with its present budget: a reopened one starts over.
+
+    Each failure has used up one attempt and is counted once, so the counters tell which attempt was
+    the first, and its events when that was.
+    """
+    first = row.attempts - row.user_failures - row.system_failures - row.infrastructure_failures
+    if first <= 1:
+        return row.created_at
+    queued = (event.created_at for event in events_of(row.id) if (event.attempt, event.phase) == (first, Phase.QUEUED))
+    return min(queued, default=row.created_at)
+
+
 def _running_limits(
-    row: ActionRow, attempt: AttemptRow | None, limits: Limits
-) -> Iterator[tuple[Timeout, int, timedelta]]:
+    row: ActionRow, attempt: AttemptRow | None, limits: Limits, began_at: int
+) -> Iterator[RunningLimit]:
     if limits.deadline > NO_LIMIT:
-        yield Timeout.DEADLINE, row.created_at, limits.deadline
+        yield RunningLimit(Timeout.DEADLINE, began_at, limits.deadline)
     if attempt is None and limits.queued_timeout > NO_LIMIT:
         # The time that a retry is held back on purpose is not time in the queue.
-        yield Timeout.QUEUED, max(row.queued_at, row.not_before or 0), limits.queued_timeout
+        yield RunningLimit(Timeout.QUEUED, max(row.queued_at, row.not_before or 0), limits.queued_timeout)
     if attempt is not None and attempt.running_at is not None and limits.max_runtime > NO_LIMIT:
-        yield Timeout.MAX_RUNTIME, attempt.running_at, limits.max_runtime
-
-
-def _left(since: int, limit: timedelta, clock: Clock) -> int:
-    return since + limit // _MICROSECOND + clock.slept_since(since) - clock.now()
+        yield RunningLimit(Timeout.MAX_RUNTIME, attempt.running_at, limits.max_runtime)
 
 
 def soonest(*waits: float | None) -> float | None:

@@ -62,7 +62,7 @@ def conclude(tx: Transaction, end: Conclusion, *, at: int) -> bool:
     """Row, attempt, events, cache entry and released reservation: one transaction."""
     row, verdict = end.row, end.verdict
     ended = at if end.state.ended_at is None else max(to_micros(end.state.ended_at), end.attempt.launched_at)
-    if not _move_on(tx, end, at=ended):
+    if not _move_on(tx, end, ended=ended, at=at):
         return False
     tx.attempts.update(end.attempt.id, ended_at=ended)
     if row.phase == Phase.INITIALIZING and end.state.started_at is not None:
@@ -72,7 +72,7 @@ def conclude(tx: Transaction, end: Conclusion, *, at: int) -> bool:
     return True
 
 
-def _move_on(tx: Transaction, end: Conclusion, *, at: int) -> bool:
+def _move_on(tx: Transaction, end: Conclusion, *, ended: int, at: int) -> bool:
     row, verdict, prefix = end.row, end.verdict, end.attempt.output_prefix
     cached = POPULATED if end.cache is not None and verdict.outcome is Outcome.SUCCEED else row.cache_status
     target = {
@@ -85,7 +85,7 @@ def _move_on(tx: Transaction, end: Conclusion, *, at: int) -> bool:
         row.id,
         row.attempts,
         target,
-        at=at,
+        at=ended,
         version=row.version,
         prefix=prefix,
         error=verdict.error,
@@ -95,9 +95,9 @@ def _move_on(tx: Transaction, end: Conclusion, *, at: int) -> bool:
     )
     counters = _counters(verdict)
     if verdict.outcome is Outcome.RETRY:
-        return _next_attempt(tx, row, verdict, event, at=at)
+        return _next_attempt(tx, row, verdict, event, ended=ended, at=at)
     output = {"output_uri": prefix, "cache_status": cached} if verdict.outcome is Outcome.SUCCEED else {}
-    return moves.finish(tx, row, target, at=at, event=event, error=verdict.error, **counters, **output)
+    return moves.finish(tx, row, target, at=ended, event=event, error=verdict.error, **counters, **output)
 
 
 def time_out(tx: Transaction, row: ActionRow, attempt: AttemptRow | None, verdict: Verdict, *, at: int) -> bool:
@@ -112,12 +112,14 @@ def time_out(tx: Transaction, row: ActionRow, attempt: AttemptRow | None, verdic
         error=verdict.error,
         has_logs=attempt is not None,
     )
-    if attempt is not None:
-        tx.attempts.update(attempt.id, ended_at=at)
     if verdict.outcome is Outcome.RETRY:
-        return _next_attempt(tx, row, verdict, event, at=at)
-    counters = _counters(verdict)
-    return moves.finish(tx, row, Phase.TIMED_OUT, at=at, event=event, error=verdict.error, **counters)
+        moved = _next_attempt(tx, row, verdict, event, ended=at, at=at)
+    else:
+        counters = _counters(verdict)
+        moved = moves.finish(tx, row, Phase.TIMED_OUT, at=at, event=event, error=verdict.error, **counters)
+    if moved and attempt is not None:
+        tx.attempts.update(attempt.id, ended_at=at)
+    return moved
 
 
 def fail_before_launch(tx: Transaction, row: ActionRow, error: execution_pb2.ExecutionError, *, at: int) -> bool:
@@ -181,8 +183,11 @@ def _next_attempt(
     verdict: Verdict,
     event: run_definition_pb2.ActionEvent,
     *,
+    ended: int,
     at: int,
 ) -> bool:
+    """The pause counts from the end of the last attempt; the time in the queue from now, since an end
+    may be found long after it came."""
     delay = int(verdict.delay.total_seconds() * 1_000_000)
     moved = moves.move(
         tx,
@@ -192,7 +197,7 @@ def _next_attempt(
         event=event,
         attempts=row.attempts + 1,
         queued_at=at,
-        not_before=at + delay if delay else None,
+        not_before=ended + delay if delay else None,
         **_counters(verdict),
     )
     if moved:

@@ -18,6 +18,9 @@ class Waiting:
 
     def note(self, row: ActionRow, run: RunFacts) -> None:
         """Take in the state of an action, at every pass over it."""
+        if not row.terminal and self._family.has_children(row.id):
+            # A later attempt of a parent is a new holder, and finds unfinished children of the last one.
+            self._admission.set_waiting(row.id, True, now=time.monotonic())
         parent = row.parent_id
         if parent is not None:
             changed = (
