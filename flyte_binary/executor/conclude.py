@@ -36,7 +36,8 @@ class Concluder:
 
     async def conclude(
         self, row: ActionRow, attempt: AttemptRow, state: AttemptState, task: TaskFacts, run: RunFacts
-    ) -> None:
+    ) -> bool:
+        """False if the row had moved on meanwhile and nothing was written."""
         reports = task.spec.task_template.metadata.generates_deck.value
         results = await self._results.read(attempt.id, attempt.output_prefix, state, reports=reports)
         verdict = judge(
@@ -55,7 +56,7 @@ class Concluder:
             cache=plan_for(row, task, run),
         )
         now = self._clock.now()
-        await self._database.write(lambda tx: conclude(tx, end, at=now), run=row.run_id)
+        return await self._database.write(lambda tx: conclude(tx, end, at=now), run=row.run_id)
 
     async def time_out(self, row: ActionRow, attempt: AttemptRow | None, task: TaskFacts, over: Expired) -> None:
         verdict = after_timeout(over.timeout, over.limit, self._budget(row, task))

@@ -7,7 +7,7 @@ What exists and is owed by no row (the server fell before the folder was removed
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -74,6 +74,11 @@ class Leftovers:
             return Owed(alive=True, look_again=LOOK_AGAIN_SECONDS)
         return Owed(look_again=CLOSE_AGAIN_SECONDS if open_end else None)
 
+    async def close_concluded(self, attempt: AttemptRow) -> float | None:
+        """The same for one attempt that is known to be gone and whose end is recorded already."""
+        closed = await self._closed(replace(attempt, ended_at=self._clock.now()))
+        return None if closed else CLOSE_AGAIN_SECONDS
+
     async def _removed(self, stray: AttemptId) -> bool:
         await self._backend.stop(stray, grace_seconds=self._stop_grace_seconds)
         try:
@@ -96,8 +101,8 @@ class Leftovers:
         now = self._clock.now()
 
         def operation(tx: Transaction) -> None:
-            ended = attempt.ended_at if attempt.ended_at is not None else now
-            tx.attempts.update(attempt.id, archived_at=now, log_uri=uri, ended_at=ended)
+            ended = {} if attempt.ended_at is not None else {"ended_at": now}
+            tx.attempts.update(attempt.id, archived_at=now, log_uri=uri, **ended)
 
         await self._database.write(operation, run=attempt.id.action.run_id)
         try:

@@ -80,7 +80,7 @@ class World:
 
     async def open_condition(self, url: str, *, kind: types_pb2.SimpleType = types_pb2.BOOLEAN) -> None:
         action = actions_service_pb2.Action(
-            action_id=CONDITION.to_proto(), parent_action_name="a0", input_uri="/none", run_output_base="/none"
+            action_id=CONDITION.to_proto(), parent_action_name="a0", input_uri="/none", run_output_base="/store/r1"
         )
         action.condition.name = "approve"
         action.condition.type.simple = kind
