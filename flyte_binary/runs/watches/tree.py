@@ -66,6 +66,8 @@ class _Node:
     meets: bool = False
     meeting_below: int = 0
     visible: bool = False
+    shown: run_definition_pb2.Action | None = None
+    """The row as it is told; kept for parents, which are told with every change below them."""
 
     def ancestors(self) -> Iterator[_Node]:
         above = self.parent
@@ -135,6 +137,7 @@ class ActionTree:
 def _replace(node: _Node, row: ActionRow, changed: dict[str, _Node]) -> None:
     before = int(node.row.phase)
     node.row = row
+    node.shown = None
     changed[row.id.name] = node
     if before != int(row.phase):
         _count(node, before, -1, changed)
@@ -153,8 +156,11 @@ def _is_news(node: _Node, changed: bool) -> bool:
 
 
 def _enriched(node: _Node) -> run_definition_pb2.EnrichedAction:
+    action = node.shown or action_of(node.row)
+    if node.counts:
+        node.shown = action
     return run_definition_pb2.EnrichedAction(
-        action=action_of(node.row), meets_filter=node.visible, children_phase_counts=node.counts
+        action=action, meets_filter=node.visible, children_phase_counts=node.counts
     )
 
 
