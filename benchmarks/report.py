@@ -19,6 +19,9 @@ import psutil
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
+BUSY_LOAD = 0.5
+_IF_BUSY = " (**the machine was busy: these figures say more about that than about the server**)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -47,7 +50,7 @@ def machine(folder: Path) -> str:
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}",
         f"{_processor()}, {os.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB; "
         f"{platform.platform()}",
-        f"load average before: {os.getloadavg()[0]:.2f}",
+        f"load average before: {os.getloadavg()[0]:.2f}{_IF_BUSY if os.getloadavg()[0] > BUSY_LOAD else ''}",
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {versions}",
         f"data on {_filesystem(folder)}; writing 4 KiB and fsync: {_fsync_milliseconds(folder):.2f} ms (median of 200)",
     ]
