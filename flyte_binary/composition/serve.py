@@ -21,6 +21,7 @@ from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_settings, loopback
 from flyte_binary.composition.services import make_services
 from flyte_binary.config.model import Config
+from flyte_binary.console.routes import console_folder, console_routes
 from flyte_binary.control.clock import SystemClock
 from flyte_binary.dataproxy.signed_routes import signed_routes
 from flyte_binary.db.migrate import upgrade
@@ -178,6 +179,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             routes=[
                 *signed_routes(store, signer, max_upload_bytes=config.dataproxy.upload.max_size_bytes),
                 *well_known_routes(),
+                *console_routes(console_folder()),
                 *Callbacks(database, Signaller(database, clock), addresses).routes(),
             ],
             readiness=[ReadinessCheck("database", database.ping)],

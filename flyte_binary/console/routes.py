@@ -1,0 +1,46 @@
+"""Serves the console's files; every other path below the base is a page of its own and gets the index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+BASE_PATH = "/v2"
+_HEADERS = {
+    "cache-control": "no-cache",
+    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+}
+_SOURCE = Path(__file__).parents[2] / "console_stub"
+_PACKAGED = Path(__file__).parent / "static"
+
+
+def console_folder() -> Path:
+    """Within the installed package, else in the source tree."""
+    return _PACKAGED if _PACKAGED.is_dir() else _SOURCE
+
+
+def console_routes(folder: Path) -> list[Route]:
+    files = {path.name: path for path in folder.iterdir() if path.is_file() and path.name != "index.html"}
+    index = (folder / "index.html").read_text().replace('="./', f'="{BASE_PATH}/')
+
+    async def console(request: Request) -> Response:
+        name = request.path_params["path"]
+        if name in files:
+            return FileResponse(files[name], headers=_HEADERS)
+        if "." in name.rsplit("/", 1)[-1] and not name.startswith("domain/"):
+            return PlainTextResponse("Not Found", status_code=404)
+        return HTMLResponse(index, headers=_HEADERS)
+
+    async def to_console(_: Request) -> Response:
+        return RedirectResponse(f"{BASE_PATH}/")
+
+    return [
+        Route("/", to_console),
+        Route(BASE_PATH, to_console),
+        Route(BASE_PATH + "/{path:path}", console),
+    ]

@@ -1,0 +1,49 @@
+"""The console's pages: real files, one page for every address below the base, never an API's path."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from flyte_binary.console.routes import BASE_PATH, console_folder, console_routes
+
+
+@pytest.fixture
+async def client():
+    app = Starlette(routes=console_routes(console_folder()))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/", BASE_PATH])
+async def test_the_bare_address_leads_to_the_console(client: httpx.AsyncClient, path: str) -> None:
+    answer = await client.get(path)
+    assert answer.is_redirect
+    assert answer.headers["location"] == f"{BASE_PATH}/"
+
+
+async def test_the_link_that_the_cli_prints_for_a_run_is_a_page(client: httpx.AsyncClient) -> None:
+    answer = await client.get(f"{BASE_PATH}/domain/development/project/flytesnacks/runs/r1?i=a0")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+async def test_every_file_that_the_page_names_is_served(client: httpx.AsyncClient) -> None:
+    page = (await client.get(f"{BASE_PATH}/")).text
+    names = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(names) >= 3
+    for name in names:
+        assert (await client.get(name)).status_code == 200, name
+
+
+async def test_a_file_that_is_not_there_is_not_found(client: httpx.AsyncClient) -> None:
+    assert (await client.get(f"{BASE_PATH}/missing.js")).status_code == 404
+    assert (await client.get(f"{BASE_PATH}/..%2f..%2fpyproject.toml")).status_code == 404
+
+
+async def test_paths_outside_the_console_are_not_answered_by_it(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/flyteidl2.workflow.RunService/GetRunDetails")).status_code == 404
