@@ -15,7 +15,7 @@ WORK: Topic = ("work",)
 """Keys: (project, domain, run, action) of each action that changed; read by the executor."""
 
 CACHE: Topic = ("cache",)
-"""Keys: (project, domain, cache key) whose reservation was released or whose entry appeared."""
+"""Keys: (stored key,) whose reservation was released or whose entry appeared."""
 
 
 def run(run_id: RunId) -> Topic:
