@@ -49,8 +49,12 @@ class Recorder:
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """One HTTP exchange, or the life of the application, at whose end the connections to the target are closed."""
         if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
             await self._client.aclose()
+            await asyncio.sleep(0)  # lets the loop take leave of the closed connections before it ends
+            await send({"type": "lifespan.shutdown.complete"})
             return
         body = await _body(receive)
         method = method_of(scope["path"])
@@ -156,13 +160,6 @@ async def _body(receive: Receive) -> bytes:
         body += event.get("body", b"")
         if not event.get("more_body"):
             return body
-
-
-async def _lifespan(receive: Receive, send: Send) -> None:
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    await send({"type": "lifespan.shutdown.complete"})
 
 
 async def _disconnect(receive: Receive) -> None:

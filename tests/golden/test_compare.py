@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tests.golden.compare import Difference, Phases, differences
+import pytest
+
+from tests.golden import scenarios
+from tests.golden.compare import Difference, Phases, differences, exchange_of
 from tests.golden.normalise import Json, normalise
+from tests.golden.played import fixture
 
 READ = "flyteidl2.workflow.RunService/GetRunDetails"
 WATCH = "flyteidl2.workflow.RunService/WatchActionDetails"
@@ -109,3 +113,52 @@ def test_an_aborted_connection_is_told_from_an_error() -> None:
     crashed = {"from": "sdk", "method": READ, "request": {}, "aborted": "connection closed"}
     refused = {"from": "sdk", "method": READ, "request": {}, "error": {"code": "invalid_argument"}}
     assert [found.kind for found in compared([crashed], [refused], call_by_call=True)] == ["missing", "extra"]
+
+
+def test_how_far_an_action_was_counts_only_when_it_had_ended_on_both_sides() -> None:
+    def details(phase: str, name: str = "t") -> Json:
+        status = {"phase": f"ACTION_PHASE_{phase}", "attempts": 1}
+        return read({"details": {"action": {"status": status, "attempts": [{"phase": phase}], "task": name}}})
+
+    assert compared([details("QUEUED")], [details("SUCCEEDED")]) == []
+    assert len(compared([details("QUEUED")], [details("RUNNING", name="other")])) == 1
+    assert [found.path.rpartition("/")[2] for found in compared([details("FAILED")], [details("ABORTED")])] == [
+        "phase",
+        "phase",
+    ]
+
+
+def test_an_action_that_begins_a_new_attempt_may_show_its_phases_again() -> None:
+    def message(phase: str, attempts: int) -> Json:
+        return {"msg": {"details": {"status": {"phase": f"ACTION_PHASE_{phase}", "attempts": attempts}}}}
+
+    def stream(*messages: Json) -> list[Json]:
+        return [{"from": "sdk", "method": WATCH, "request": {}, "stream": [*messages, {"end": {}}]}]
+
+    reference = stream(message("INITIALIZING", 1), message("RUNNING", 2), message("SUCCEEDED", 2))
+    ours = stream(message("RUNNING", 1), message("QUEUED", 2), message("RUNNING", 2), message("SUCCEEDED", 2))
+    assert compared(reference, ours) == []
+
+
+def test_actions_in_another_order_are_one_difference_and_not_one_for_each_field() -> None:
+    def listed(*names: str) -> Json:
+        return read({"actions": [{"id": {"name": name}, "metadata": {"parent": name}} for name in names]})
+
+    found = compared([listed("a", "b")], [listed("b", "a")], call_by_call=True)
+    assert {difference.path.rpartition("/actions/")[2] for difference in found} == {"order/0", "order/1"}
+
+
+@pytest.mark.parametrize("scenario", [*scenarios.DRIVEN, *scenarios.REPLAYED])
+def test_no_answer_of_a_fixture_may_turn_into_an_error_unnoticed(scenario: str) -> None:
+    calls = fixture(scenario)
+    call_by_call = scenario in scenarios.REPLAYED
+    names = [str(n) if call_by_call else exchange_of(call) for n, call in enumerate(calls)]
+    for name in names:
+        spoilt = [spoil(call) if own == name else call for own, call in zip(names, calls, strict=True)]
+        assert differences(calls, spoilt, call_by_call=call_by_call), name
+
+
+def spoil(call: Json) -> Json:
+    kept = {key: value for key, value in call.items() if key not in ("response", "error", "aborted", "stream")}
+    error = {"code": "planted", "message": "<text>"}
+    return {**kept, "stream": [{"end": {"error": error}}]} if "stream" in call else {**kept, "error": error}
