@@ -191,6 +191,7 @@ class LocalBackend:
         self._fork_servers.hear(message)
 
     def _supervisor_lost(self) -> None:
+        self._fork_servers.lose_all()
         if not self._stopping:
             _log.error("supervisor_killed", effect="its attempts are lost and count as system failures")
             self._look_soon = asyncio.create_task(self._look_at_living(), name="local-executor-look")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ from flyte_binary.executor.local.supervisor import PROGRAM, NotLaunched, Supervi
 _log = structlog.get_logger(__name__)
 
 _START_SECONDS = 20.0
+_AGAIN_SECONDS = 60.0
+"""After one that was killed before it was ready."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,7 +35,8 @@ class _ForkServer:
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     """It is ready, or will never be."""
     usable: bool = False
-    gone: bool = False
+    again_at: float | None = None
+    """It is gone, and from this (monotonic) time on another may be started. One that refuses is not asked again."""
 
 
 class ForkServers:
@@ -48,11 +52,14 @@ class ForkServers:
         state = interpreter.state()
         if link is None or not link.alive:
             return
-        if server is not None and server.link is link and not server.gone and server.state == state:
-            return
-        if server is not None and server.link is link and not server.gone:
-            _log.info("fork_server_replaced", interpreter=str(interpreter.path), because="its packages changed")
-            link.dismiss_fork_server(server.id)
+        if server is not None and server.link is link:
+            if server.state == state and (server.again_at is None or time.monotonic() < server.again_at):
+                return
+            if server.state != state:
+                _log.info("fork_server_replaced", interpreter=str(interpreter.path), because="its packages changed")
+            if server.again_at is None:
+                link.dismiss_fork_server(server.id)
+            server.settled.set()  # nobody will tell of it any more
         self._servers[interpreter.path] = self._start(link, interpreter, state)
 
     async def choose(self, interpreter: Interpreter, environment: Mapping[str, str]) -> str | None:
@@ -66,6 +73,8 @@ class ForkServers:
                 await server.settled.wait()
         except TimeoutError:
             return None
+        if self._servers.get(interpreter.path) is not server:
+            return await self.choose(interpreter, environment)
         if not server.usable:
             return None
         reason = reason_to_run_cold(environment, server.environment, server.read_at_import)
@@ -80,11 +89,7 @@ class ForkServers:
         if server is None:
             return
         if message.get("gone"):
-            server.gone = server.usable or not server.settled.is_set()
-            if not server.settled.is_set():
-                _log.warning("fork_server_died_at_start", effect="tasks run as cold processes", log=str(self._log))
-                server.gone = False  # or each launch would try it again
-            server.usable = False
+            self._hear_of_its_end(server)
         elif message["ready"]:
             server.read_at_import = dict(message["read_at_import"])
             server.usable = True
@@ -100,8 +105,22 @@ class ForkServers:
             _log.warning("fork_server_not_possible", effect="tasks run as cold processes", reason=message["reason"])
         server.settled.set()
 
+    def lose_all(self) -> None:
+        """The supervisor died, and they with it."""
+        for server in self._servers.values():
+            server.usable = False
+            server.settled.set()
+
+    def _hear_of_its_end(self, server: _ForkServer) -> None:
+        if server.usable:
+            server.again_at = 0.0
+        elif not server.settled.is_set():
+            server.again_at = time.monotonic() + _AGAIN_SECONDS
+            _log.warning("fork_server_died_at_start", effect="tasks run as cold processes", log=str(self._log_file))
+        server.usable = False
+
     @property
-    def _log(self) -> Path:
+    def _log_file(self) -> Path:
         return self._settings.folder / "fork-server.log"
 
     def _start(self, link: SupervisorLink, interpreter: Interpreter, state: tuple[object, ...]) -> _ForkServer:
@@ -110,9 +129,9 @@ class ForkServers:
         server = _ForkServer(id=uuid4().hex, link=link, state=state, environment=environment)
         try:
             link.start_fork_server(
-                server.id, [str(interpreter.path), str(PROGRAM), "forkserver"], environment, self._log
+                server.id, [str(interpreter.path), str(PROGRAM), "forkserver"], environment, self._log_file
             )
         except NotLaunched:
-            server.gone = True
+            server.again_at = 0.0
             server.settled.set()
         return server
