@@ -59,7 +59,8 @@ def differences(reference: list[Json], ours: list[Json], *, call_by_call: bool) 
 
 def _at_the_same_time(reference: Json, ours: Json) -> tuple[Json, Json]:
     """Two answers about one action; how far it was counts only when it had ended on both sides."""
-    if all(_details(answer) is None or _phase(_details(answer)["status"]) in _TERMINAL for answer in (reference, ours)):
+    about = [_details(answer) for answer in (reference, ours)]
+    if None in about or all(_phase(details["status"]) in _TERMINAL for details in about):
         return reference, ours
     return _without_progress(reference), _without_progress(ours)
 
