@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.golden import scenarios
-from tests.golden.compare import exchange_of, reads_state
+from tests.golden.exchanges import exchange_of, reads_state
 from tests.golden.normalise import Ids, normalise, value_of
 
 Json = Any  # proto3 JSON documents of some sixty message types: their shape is what is under test, not a given

@@ -13,7 +13,6 @@ import httpx
 
 from tests.golden import scenarios
 from tests.golden.distil import FIXTURES
-from tests.golden.drivers import MARK
 from tests.golden.normalise import Ids, Json, normalise
 from tests.golden.recorder import Recording
 from tests.golden.replay import replay
@@ -90,8 +89,8 @@ class Played:
         self._driver.stdin.write(f"{scenario}\n")
         self._driver.stdin.flush()
         for line in self._driver.stdout:
-            if line.startswith(MARK):
-                return json.loads(line.removeprefix(MARK))
+            if line.startswith(scenarios.MARK):
+                return json.loads(line.removeprefix(scenarios.MARK))
         raise AssertionError(f"the driver ended during {scenario}, see {self._log.name}")
 
     def _settle(self) -> None:

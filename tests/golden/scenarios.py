@@ -7,6 +7,9 @@ A later part adds its services to `SERVED` and its conversations to one of the t
 
 from __future__ import annotations
 
+MARK = "played: "
+"""Begins each line in which the driver answers; whatever else the SDK prints there is not for the test."""
+
 SERVED = frozenset(
     {
         "flyteidl2.actions.ActionsService",

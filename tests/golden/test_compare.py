@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.golden import scenarios
-from tests.golden.compare import Difference, Phases, differences, exchange_of
+from tests.golden.compare import Difference, differences
+from tests.golden.exchanges import exchange_of
 from tests.golden.normalise import Json, normalise
+from tests.golden.phases import Phases
 from tests.golden.played import fixture
 
 READ = "flyteidl2.workflow.RunService/GetRunDetails"
