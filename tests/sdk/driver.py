@@ -21,7 +21,6 @@ from typing import IO, Any
 
 import flyte
 import flyte.errors
-import pandas as pd
 from flyte.io import DataFrame, Dir, File
 from flyte.remote import Action, ActionDetails, Condition, Run, Task
 
@@ -170,6 +169,8 @@ async def _native_value(value: Any) -> Any:
         case {"$dir": path}:
             return await Dir.from_local(path)
         case {"$csv": text}:
+            import pandas as pd  # noqa: PLC0415 - takes a second, and few tests need it
+
             return pd.read_csv(io.StringIO(text))
         case _:
             return value
@@ -182,8 +183,7 @@ async def _plain(value: Any) -> Any:
         case Dir():
             return {"$dir": value.path}
         case DataFrame():
-            frame = await value.open(pd.DataFrame).all()
-            return {"$csv": frame.to_csv(index=False)}
+            return {"$parquet": value.uri}
         case tuple() | list():
             return [await _plain(item) for item in value]
         case _:

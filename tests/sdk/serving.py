@@ -86,6 +86,9 @@ class Server:
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
             )
 
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def stop(self) -> None:
         """As a service supervisor does; attempts that run go on."""
         self._end(signal.SIGTERM)
@@ -119,7 +122,7 @@ def serving(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator
     try:
         yield server
     finally:
-        if server._process is not None and server._process.poll() is None:
+        if server.is_running():
             server.stop()
 
 

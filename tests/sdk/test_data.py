@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pyarrow import parquet
+
 from tests.sdk.sdk import Sdk
 
 MEGABYTE = 1024 * 1024
@@ -30,9 +32,10 @@ def test_a_folder_goes_in_and_out(sdk: Sdk, tmp_path: Path) -> None:
 
 
 def test_a_table_goes_in_through_two_tasks_and_out(sdk: Sdk) -> None:
-    run = sdk.run("data.two_degrees", table={"$csv": "city,celsius\nOslo,1.5\nQuito,20.0\n"})
+    run = sdk.run("tables.two_degrees", table={"$csv": "city,celsius\nOslo,1.5\nQuito,20.0\n"})
 
-    assert run.result() == {"$csv": "city,celsius\nOslo,3.5\nQuito,22.0\n"}
+    table = parquet.read_table(run.result()["$parquet"])
+    assert table.to_pydict() == {"city": ["Oslo", "Quito"], "celsius": [3.5, 22.0]}
 
 
 def test_inputs_of_twelve_megabytes_arrive(sdk: Sdk) -> None:

@@ -23,7 +23,13 @@ def test_lines_arrive_while_the_task_runs_and_the_stream_ends_with_it(sdk: Sdk, 
     seen = settled(sdk.begin("tail", run=run, until="before the file", release=str(go)))
 
     assert " before the file\n" in seen["before"]
-    assert [line for line in seen["after"] if "flyte" not in line] == [" after the file\n", " no end of line\n"]
+    assert [line for line in seen["after"] if "[flyte]" not in line] == [" after the file\n"]
+
+
+def test_a_last_line_without_an_end_gets_one(sdk: Sdk) -> None:
+    run = sdk.run("misbehaving.exits").run
+
+    assert sdk.call("logs", run=run)[-1] == " about to leave\n"
 
 
 def test_two_hundred_thousand_lines_are_tailed_and_kept(sdk: Sdk, flyte: Flyte) -> None:

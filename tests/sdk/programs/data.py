@@ -1,11 +1,10 @@
-"""Files, folders, tables and large values, in and out; a report."""
+"""Files, folders and large values, in and out; a report."""
 
 from pathlib import Path
 
 import flyte
 import flyte.report
-import pandas as pd
-from flyte.io import DataFrame, Dir, File
+from flyte.io import Dir, File
 
 env = flyte.TaskEnvironment(name="data")
 
@@ -33,17 +32,6 @@ def sorted_names(folder: Dir) -> Dir:
     local.mkdir(parents=True)
     (local / "names").write_text("\n".join(names))
     return Dir.from_local_sync("result")
-
-
-@env.task
-async def warmer(table: pd.DataFrame) -> pd.DataFrame:
-    table["celsius"] = table["celsius"] + 1
-    return table
-
-
-@env.task
-async def two_degrees(table: pd.DataFrame) -> DataFrame:
-    return DataFrame.from_df(await warmer(await warmer(table)))
 
 
 @env.task

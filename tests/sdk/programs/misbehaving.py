@@ -14,7 +14,7 @@ small = flyte.TaskEnvironment(name="small", resources=flyte.Resources(cpu="100m"
 
 @env.task
 async def exits() -> None:
-    print("about to leave")
+    print("about to leave", end="")
     os._exit(3)
 
 
@@ -41,7 +41,6 @@ def talks_slowly(release: str) -> None:
     print("before the file")
     marks.await_file(release)
     print("after the file")
-    print("no end of line", end="")
 
 
 @small.task
