@@ -1,0 +1,342 @@
+"""Requests that are wrong, on the real port: a specific error, nothing written, one line in the log, no traceback."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import io
+import sqlite3
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from flyteidl2.workflow import run_service_pb2
+from google.protobuf.message import Message
+
+from tests.sdk.sdk import Sdk, until
+from tests.sdk.serving import Server
+
+RUNS = "flyteidl2.workflow.RunService"
+DATA = "flyteidl2.dataproxy.DataProxyService"
+TASKS = "flyteidl2.task.TaskService"
+PROJECT = {"name": "flytesnacks", "domain": "development"}
+RUN = {"project": "flytesnacks", "domain": "development", "name": "no-such-run"}
+CONTENT = b"the content"
+MD5 = base64.b64encode(hashlib.md5(CONTENT, usedforsecurity=False).digest()).decode()
+UPLOAD = {"project": "flytesnacks", "domain": "development", "filename": "a.txt", "contentMd5": MD5}
+LIMIT_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Case:
+    method: str
+    body: dict[str, Any]
+    code: str
+    says: str
+    """Must occur in the message: the field or the name that is wrong."""
+
+
+CASES = {
+    "no id at all": Case(f"{RUNS}/GetRunDetails", {}, "invalid_argument", "run_id"),
+    "an action without a name": Case(
+        f"{RUNS}/GetActionDetails", {"actionId": {"run": RUN}}, "invalid_argument", "name"
+    ),
+    "a run without a project": Case(f"{RUNS}/CreateRun", {"taskSpec": {}}, "invalid_argument", "project_id"),
+    "a run without a task": Case(f"{RUNS}/CreateRun", {"projectId": PROJECT}, "invalid_argument", "task"),
+    "a run of a task that nobody deployed": Case(
+        f"{RUNS}/CreateRun",
+        {"projectId": PROJECT, "taskId": {**RUN, "name": "no.task", "version": "v"}, "inputs": {}},
+        "not_found",
+        "no.task",
+    ),
+    "a run name that is too long": Case(
+        f"{RUNS}/CreateRun", {"runId": {**RUN, "name": "x" * 64}, "taskSpec": {}}, "invalid_argument", "30"
+    ),
+    "a run name with a path in it": Case(
+        f"{RUNS}/CreateRun", {"runId": {**RUN, "name": "../../etc"}, "taskSpec": {}}, "invalid_argument", "run_id.name"
+    ),
+    "a task name that is too long": Case(
+        f"{TASKS}/DeployTask",
+        {"taskId": {**RUN, "name": "x" * 300, "version": "v"}, "spec": {"taskTemplate": {}}},
+        "invalid_argument",
+        "name",
+    ),
+    "a run that is not there": Case(f"{RUNS}/GetRunDetails", {"runId": RUN}, "not_found", "no-such-run"),
+    "aborting a run that is not there": Case(f"{RUNS}/AbortRun", {"runId": RUN}, "not_found", "no-such-run"),
+    "an unknown project": Case(
+        f"{DATA}/CreateUploadLocation", {**UPLOAD, "project": "nowhere"}, "not_found", "nowhere"
+    ),
+    "an unknown domain": Case(f"{DATA}/CreateUploadLocation", {**UPLOAD, "domain": "mars"}, "not_found", "mars"),
+    "a filename that leads elsewhere": Case(
+        f"{DATA}/CreateUploadLocation", {**UPLOAD, "filename": "../../../etc/passwd"}, "invalid_argument", "filename"
+    ),
+    "a filename_root that leads elsewhere": Case(
+        f"{DATA}/CreateUploadLocation", {**UPLOAD, "filenameRoot": "../.."}, "invalid_argument", "filename_root"
+    ),
+    "a project that leads elsewhere": Case(
+        f"{DATA}/CreateUploadLocation", {**UPLOAD, "project": "../x"}, "invalid_argument", "project"
+    ),
+    "an MD5 that is none": Case(
+        f"{DATA}/CreateUploadLocation", {**UPLOAD, "contentMd5": "YWJj"}, "invalid_argument", "content_md5"
+    ),
+    "a file that is too large": Case(
+        f"{DATA}/CreateUploadLocation", {**UPLOAD, "contentLength": str(2**40)}, "invalid_argument", "content_length"
+    ),
+    "a link for longer than allowed": Case(
+        f"{DATA}/CreateUploadLocation", {**UPLOAD, "expiresIn": "86400s"}, "invalid_argument", "expires_in"
+    ),
+    "inputs that lie elsewhere": Case(
+        f"{RUNS}/CreateRun",
+        {
+            "projectId": PROJECT,
+            "offloadedInputData": {"uri": "/etc/passwd", "inputsHash": "x"},
+            "taskSpec": {"taskTemplate": {"id": {**RUN, "name": "t", "version": "v"}, "container": {"args": ["a0"]}}},
+        },
+        "invalid_argument",
+        "offloaded_input_data",
+    ),
+    "a signal to what is not there": Case(
+        f"{RUNS}/SignalEvent",
+        {"actionId": {"run": RUN, "name": "c"}, "parentActionName": "a0", "payload": {"boolValue": True}},
+        "not_found",
+        "no-such-run",
+    ),
+    "a filter that nobody knows": Case(
+        f"{RUNS}/ListRuns",
+        {"projectId": PROJECT, "request": {"filters": [{"field": "colour", "values": ["red"]}]}},
+        "invalid_argument",
+        "colour",
+    ),
+    "a page token that is none of ours": Case(
+        f"{RUNS}/ListRuns", {"projectId": PROJECT, "request": {"token": "not a token"}}, "invalid_argument", "token"
+    ),
+}
+
+
+@dataclass
+class Watch:
+    """Sees that a request has changed nothing and is told of in one line."""
+
+    server: Server
+
+    def __post_init__(self) -> None:
+        self._before = self._kept()
+        self._size = self.server.log_size()
+
+    def nothing_was_written(self) -> None:
+        assert self._kept() == self._before
+
+    def one_line(self) -> dict[str, Any]:
+        until(lambda: self.server.log_entries(self._size), "the line is there")
+        entries = self.server.log_entries(self._size)
+        assert len(entries) == 1, entries
+        assert "Traceback" not in self.server.log(self._size)
+        return entries[0]
+
+    def _kept(self) -> tuple[list[Path], dict[str, int]]:
+        files = sorted(path for path in (self.server.data_dir / "store").rglob("*") if path.is_file())
+        with closing(sqlite3.connect(f"file:{self.server.data_dir}/flyte.db?mode=ro", uri=True)) as database:
+            tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
+            return files, {name: database.execute(f"select count(*) from {name}").fetchone()[0] for name in tables}
+
+
+@pytest.fixture
+def watch(server: Server, sdk: Sdk) -> Iterator[Watch]:
+    """Once nothing else is going on."""
+    _settle(server)
+    yield Watch(server)
+
+
+def _settle(server: Server) -> None:
+    def nothing_is_left_to_do() -> bool:
+        if "fork_server_ready" not in server.log():
+            return False
+        with closing(sqlite3.connect(f"file:{server.data_dir}/flyte.db?mode=ro", uri=True)) as database:
+            return not database.execute("select count(*) from attempts where archived_at is null").fetchone()[0]
+
+    until(nothing_is_left_to_do, "all that ran before is done with")
+
+
+def post(server: Server, method: str, content: bytes | dict[str, Any], **headers: str) -> httpx.Response:
+    """JSON unless a content type is given."""
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        if isinstance(content, dict):
+            return client.post(f"/{method}", json=content, headers=headers)
+        return client.post(f"/{method}", content=content, headers={"content-type": "application/json", **headers})
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_a_wrong_request_is_told_what_is_wrong(server: Server, watch: Watch, case: Case) -> None:
+    answer = post(server, case.method, case.body)
+
+    assert answer.json()["code"] == case.code, answer.text
+    assert case.says in answer.json()["message"], answer.text
+    watch.nothing_was_written()
+    assert watch.one_line()["code"] == case.code
+
+
+@pytest.mark.parametrize(
+    ("content", "content_type", "encoding"),
+    [
+        (b"{", "application/json", "identity"),
+        (b'{"runId": 7}', "application/json", "identity"),
+        (b"\xff\xfe", "application/json", "identity"),
+        (b"\xff\xff\xff\xff", "application/proto", "identity"),
+        (b"\x0a\x7fshort", "application/proto", "identity"),
+        (b"no gzip", "application/proto", "gzip"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused(
+    server: Server, watch: Watch, content: bytes, content_type: str, encoding: str
+) -> None:
+    answer = post(
+        server, f"{RUNS}/CreateRun", content, **{"content-type": content_type, "content-encoding": encoding}
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument"), answer.text
+    assert len(answer.json()["message"]) > 10
+    watch.nothing_was_written()
+    assert watch.one_line()["code"] == "invalid_argument"
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_a_body_over_the_limit_is_refused(server: Server, watch: Watch, encoding: str) -> None:
+    """Of a compressed one its size after decompression counts."""
+    content = b" " * (LIMIT_BYTES + 1)
+    if encoding == "gzip":
+        content = gzip.compress(content, 1)
+    answer = post(server, f"{DATA}/UploadInputs", content, **{"content-encoding": encoding})
+
+    assert answer.json()["code"] == "resource_exhausted", answer.text
+    assert str(LIMIT_BYTES) in answer.json()["message"]
+    watch.nothing_was_written()
+    assert watch.one_line()["code"] == "resource_exhausted"
+
+
+def test_a_type_of_content_that_nobody_speaks_is_refused(server: Server) -> None:
+    assert post(server, f"{RUNS}/CreateRun", b"x", **{"content-type": "text/plain"}).status_code == 415
+
+
+def test_a_method_that_does_not_exist_is_unimplemented(server: Server) -> None:
+    answer = post(server, f"{RUNS}/Fly", {})
+    assert (answer.status_code, answer.json()["code"]) == (501, "unimplemented")
+
+
+def _upload_url(server: Server, **fields: Any) -> dict[str, Any]:
+    return post(server, f"{DATA}/CreateUploadLocation", {**UPLOAD, **fields}).raise_for_status().json()
+
+
+@pytest.mark.parametrize(
+    ("alter", "status", "says"),
+    [
+        (lambda url: url.replace("a.txt", "b.txt"), 403, "altered"),
+        (lambda url: url.split("?")[0], 403, "altered"),
+        (lambda url: url[:-1] + ("0" if url[-1] != "0" else "1"), 403, "altered"),
+        (lambda url: url.replace("/a.txt", "/../../../../../../etc/a.txt"), 403, ""),
+        (lambda url: url.replace("/a.txt", "/%2e%2e/%2e%2e/a.txt"), 403, "altered"),
+    ],
+    ids=["another file", "no signature", "another signature", "a path above", "an encoded path above"],
+)
+def test_an_altered_signed_url_writes_nothing(
+    server: Server, watch: Watch, alter: Any, status: int, says: str
+) -> None:
+    url = alter(_upload_url(server)["signedUrl"])
+    answer = httpx.put(url, content=CONTENT, headers={"Content-MD5": MD5})
+
+    assert answer.status_code in (status, 404), answer.text
+    assert says in answer.text or answer.status_code == 404
+    watch.nothing_was_written()
+
+
+def test_an_expired_signed_url_is_refused(server: Server, watch: Watch) -> None:
+    location = _upload_url(server, expiresIn="0.001s")
+    expires = datetime.fromisoformat(location["expiresAt"])
+    until(lambda: datetime.now(UTC) > expires, "it has expired")
+    answer = httpx.put(location["signedUrl"], content=CONTENT, headers=location["headers"])
+
+    assert (answer.status_code, "expired" in answer.text) == (403, True), answer.text
+    watch.nothing_was_written()
+    assert watch.one_line()["status"] == 403
+
+
+def test_content_of_another_md5_is_refused(server: Server, watch: Watch) -> None:
+    location = _upload_url(server)
+    answer = httpx.put(location["signedUrl"], content=b"other content", headers=location["headers"])
+
+    assert (answer.status_code, "MD5" in answer.text) == (400, True), answer.text
+    watch.nothing_was_written()
+    assert watch.one_line()["status"] == 400
+
+
+NO_TAR = b"this is no archive"
+
+
+def _climbing_tar() -> bytes:
+    """An archive with a file that would be unpacked outside of its folder."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        member = tarfile.TarInfo("../../escaped.py")
+        archive.addfile(member, io.BytesIO(b""))
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(("bundle", "says"), [(NO_TAR, "tar"), (_climbing_tar(), "escaped.py")], ids=["text", "climbs"])
+def test_a_bundle_that_is_no_proper_tar_fails_the_run_with_its_name(
+    server: Server, sdk: Sdk, bundle: bytes, says: str
+) -> None:
+    uri = _upload(server, bundle, name="fastbad.tar.gz")
+    size = server.log_size()
+    run = _run_with_bundle(server, sdk.run("hello.main", name="model").run, uri)
+    ended = sdk.finish(run)
+
+    assert ended.phase == "failed"
+    assert "fastbad.tar.gz" in ended.error and says in ended.error
+    assert not list(server.folder.rglob("escaped.py"))
+    assert "Traceback" not in server.log(size)
+
+
+def test_a_bundle_outside_of_the_store_is_not_read(server: Server, sdk: Sdk, tmp_path: Path) -> None:
+    (tmp_path / "fast.tar.gz").write_bytes(NO_TAR)
+    elsewhere = f"{server.data_dir}/store/uploads/../../../{tmp_path.name}/fast.tar.gz"
+    run = _run_with_bundle(server, sdk.run("hello.main", name="model").run, elsewhere)
+    ended = sdk.finish(run)
+
+    assert ended.phase == "failed"
+    assert elsewhere in ended.error
+
+
+def _upload(server: Server, content: bytes, name: str) -> str:
+    md5 = base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
+    location = _upload_url(server, filename=name, contentMd5=md5)
+    httpx.put(location["signedUrl"], content=content, headers=location["headers"]).raise_for_status()
+    return location["nativeUrl"]
+
+
+def _run_with_bundle(server: Server, model: str, uri: str) -> str:
+    """Another run of what `model` ran, but of the code at `uri`."""
+    details = run_service_pb2.GetRunDetailsResponse()
+    request = run_service_pb2.GetRunDetailsRequest()
+    request.run_id.project, request.run_id.domain, request.run_id.name = "flytesnacks", "development", model
+    _call(server, f"{RUNS}/GetRunDetails", request, details)
+    create = run_service_pb2.CreateRunRequest(run_spec=details.details.run_spec)
+    create.project_id.name, create.project_id.domain = "flytesnacks", "development"
+    create.task_spec.CopyFrom(details.details.action.task)
+    arguments = create.task_spec.task_template.container.args
+    arguments[list(arguments).index("--tgz") + 1] = uri
+    create.inputs.SetInParent()
+    created = run_service_pb2.CreateRunResponse()
+    _call(server, f"{RUNS}/CreateRun", create, created)
+    return created.run.action.id.run.name
+
+
+def _call(server: Server, method: str, request: Message, response: Message) -> None:
+    answer = post(server, method, request.SerializeToString(), **{"content-type": "application/proto"})
+    assert answer.status_code == 200, answer.text
+    response.ParseFromString(answer.content)
