@@ -70,7 +70,9 @@ class ExecutionBackend(Protocol):
         """Same attempt and nonce twice is one launch. Raises `Unavailable` if it may be tried again."""
         ...
 
-    async def observe(self, attempt: AttemptId, nonce: str) -> AttemptState: ...
+    async def observe(self, attempt: AttemptId, nonce: str, *, with_cpu: bool = False) -> AttemptState:
+        """`with_cpu` adds up the processor time of the whole process tree, which is not for every pass."""
+        ...
 
     async def stop(self, attempt: AttemptId, *, grace_seconds: float) -> None:
         """Ask the whole process group to end, kill it after the grace; returns at once."""

@@ -80,7 +80,7 @@ class Standstill:
         opened = await self._database.point(lambda tx: tx.attempts.open_of_action(action))
         if not opened:
             return None
-        state = await self._backend.observe(opened[-1].id, opened[-1].nonce)
+        state = await self._backend.observe(opened[-1].id, opened[-1].nonce, with_cpu=True)
         if state.phase is not AttemptPhase.RUNNING:
             return None
         return state.cpu_seconds

@@ -190,7 +190,7 @@ async def test_a_running_attempt_tells_its_cpu_time(attempts: Attempts) -> None:
     )
     await attempts.backend.launch(spec)
     await attempts.printed(spec, "busy")
-    state = await attempts.backend.observe(spec.id, spec.nonce)
+    state = await attempts.backend.observe(spec.id, spec.nonce, with_cpu=True)
 
     assert state.phase is AttemptPhase.RUNNING
     assert state.cpu_seconds is not None

@@ -114,7 +114,7 @@ class MemoryBackend:
     async def launch(self, attempt: AttemptSpec) -> None:
         await self.faults.around("launch", lambda: self._launch(attempt))
 
-    async def observe(self, attempt: AttemptId, nonce: str) -> AttemptState:
+    async def observe(self, attempt: AttemptId, nonce: str, *, with_cpu: bool = False) -> AttemptState:
         return await self.faults.around("observe", lambda: self._observe(attempt, nonce))
 
     async def stop(self, attempt: AttemptId, *, grace_seconds: float) -> None:

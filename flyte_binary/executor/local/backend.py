@@ -111,7 +111,7 @@ class LocalBackend:
         if launched:
             self._heard(self._folders.name(attempt.id))
 
-    async def observe(self, attempt: AttemptId, nonce: str) -> AttemptState:
+    async def observe(self, attempt: AttemptId, nonce: str, *, with_cpu: bool = False) -> AttemptState:
         # A few small files, from the page cache: less than the way to a thread and back.
         found = self._folders.look(attempt)
         if found is None or found.exit is not None:
@@ -119,7 +119,7 @@ class LocalBackend:
         if found.lost:
             await self._threads.run(lambda: kill_remains(found, self._platform))
         cpu_seconds = None
-        if found.held and found.started is not None:
+        if with_cpu and found.held and found.started is not None:
             pid: int = found.started["pid"]
             cpu_seconds = await self._threads.run(lambda: self._platform.cpu_seconds(pid))
         return state_from(found, nonce, cpu_seconds=cpu_seconds)
