@@ -11,6 +11,14 @@ from tests.sdk.command_line import Flyte
 from tests.sdk.sdk import Sdk
 from tests.sdk.serving import Server, serving, write_client_config
 
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.sdk)
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:

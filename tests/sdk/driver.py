@@ -106,10 +106,12 @@ async def tail(run: str, until: str, release: str) -> Values:
     found = await Action.get.aio(run_name=run, name="a0")
     before: list[str] = []
     after: list[str] = []
+    released = False
     async for line in found.get_logs.aio():
-        (after if Path(release).exists() else before).append(line)
+        (after if released else before).append(line)
         if until in line:
-            Path(release).touch()
+            await asyncio.to_thread(Path(release).touch)
+            released = True
     return {"before": before, "after": after}
 
 

@@ -89,7 +89,7 @@ class Line:
     @classmethod
     def from_dict(cls, action: dict[str, Any]) -> Line:
         metadata = action["metadata"]
-        kind = metadata.get("task") or metadata.get("trace") or metadata.get("condition") or {}
+        kind: dict[str, Any] = metadata.get("task") or metadata.get("trace") or metadata.get("condition") or {}
         return cls(
             name=action["id"]["name"],
             task=kind.get("shortName") or kind.get("name", ""),
@@ -126,7 +126,7 @@ class Sdk:
     def begin(self, verb: str, /, **arguments: Any) -> Future[dict[str, Any]]:
         """Asks, without waiting for the answer: a dictionary with `answer` or `failed`, and `seconds`."""
         number = len(self._pending)
-        self._pending[number] = future = Future()
+        future = self._pending[number] = Future[dict[str, Any]]()
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"id": number, "verb": verb, "arguments": arguments}) + "\n")
         self._process.stdin.flush()

@@ -1,4 +1,4 @@
-"""A served backend: `flyte-binary` as a process of its own, on a free loopback port, that can be killed and restarted."""
+"""A served backend: `flyte-binary` as a process of its own on a free loopback port, killed and restarted at will."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,7 +116,7 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+def serving(folder: Path, settings: Mapping[str, str] | None = None) -> Generator[Server]:
     """A ready server; nothing of it is left at the end, except its folder."""
     server = Server(folder, settings or {}).start()
     try:

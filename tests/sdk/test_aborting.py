@@ -50,7 +50,7 @@ def test_an_aborted_action_ends_with_its_subtree_and_its_parent_hears_of_it(sdk:
 def test_a_parent_that_ends_takes_what_it_did_not_wait_for_with_it(sdk: Sdk, tmp_path: Path) -> None:
     run = sdk.run("aborting.leaves_behind", folder=str(tmp_path))
 
-    assert run.result() == "done"
+    assert run.result() == "left Task"
     sdk.until(run.run, lambda lines: all(line.phase in ("succeeded", "aborted") for line in lines))
     assert _phases(sdk, run.run) == {"leaves_behind": "succeeded", "child": "aborted", "grandchild": "aborted"}
     _gone(marks(tmp_path, "*"))

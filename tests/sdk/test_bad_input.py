@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import io
+import re
 import sqlite3
 import tarfile
 from collections.abc import Iterator
@@ -196,9 +197,7 @@ def test_a_wrong_request_is_told_what_is_wrong(server: Server, watch: Watch, cas
 def test_a_body_that_cannot_be_read_is_refused(
     server: Server, watch: Watch, content: bytes, content_type: str, encoding: str
 ) -> None:
-    answer = post(
-        server, f"{RUNS}/CreateRun", content, **{"content-type": content_type, "content-encoding": encoding}
-    )
+    answer = post(server, f"{RUNS}/CreateRun", content, **{"content-type": content_type, "content-encoding": encoding})
 
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument"), answer.text
     assert len(answer.json()["message"]) > 10
@@ -234,25 +233,25 @@ def _upload_url(server: Server, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("alter", "status", "says"),
+    ("part", "instead"),
     [
-        (lambda url: url.replace("a.txt", "b.txt"), 403, "altered"),
-        (lambda url: url.split("?")[0], 403, "altered"),
-        (lambda url: url[:-1] + ("0" if url[-1] != "0" else "1"), 403, "altered"),
-        (lambda url: url.replace("/a.txt", "/../../../../../../etc/a.txt"), 403, ""),
-        (lambda url: url.replace("/a.txt", "/%2e%2e/%2e%2e/a.txt"), 403, "altered"),
+        (r"/a\.txt", "/b.txt"),
+        (r"\?.*", ""),
+        (r"sig=....", "sig=0000"),
+        (r"expires=\d", "expires=9"),
+        (r"/a\.txt", "/%2e%2e/%2e%2e/a.txt"),
     ],
-    ids=["another file", "no signature", "another signature", "a path above", "an encoded path above"],
+    ids=["another file", "no signature", "another signature", "a later end", "a path above"],
 )
-def test_an_altered_signed_url_writes_nothing(
-    server: Server, watch: Watch, alter: Any, status: int, says: str
-) -> None:
-    url = alter(_upload_url(server)["signedUrl"])
-    answer = httpx.put(url, content=CONTENT, headers={"Content-MD5": MD5})
+def test_an_altered_signed_url_is_refused(server: Server, watch: Watch, part: str, instead: str) -> None:
+    url = _upload_url(server)["signedUrl"]
+    altered = re.sub(part, instead, url)
+    assert altered != url
+    answer = httpx.put(altered, content=CONTENT, headers={"Content-MD5": MD5})
 
-    assert answer.status_code in (status, 404), answer.text
-    assert says in answer.text or answer.status_code == 404
+    assert (answer.status_code, "altered" in answer.text) == (403, True), answer.text
     watch.nothing_was_written()
+    assert watch.one_line()["status"] == 403
 
 
 def test_an_expired_signed_url_is_refused(server: Server, watch: Watch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pyarrow import parquet
 
 from tests.sdk.sdk import Sdk
+from tests.sdk.serving import Server
 
 MEGABYTE = 1024 * 1024
 
@@ -61,3 +62,14 @@ def test_raw_data_goes_where_the_run_says(sdk: Sdk, tmp_path: Path) -> None:
 
     assert Path(default).read_bytes() == Path(chosen).read_bytes() == b"raw"
     assert chosen.startswith(f"{tmp_path}/raw")
+
+
+def test_a_file_that_a_task_makes_in_its_own_folder_outlives_it(sdk: Sdk, server: Server) -> None:
+    path = Path(sdk.run("data.makes_a_file").result()["$file"])
+
+    assert path.read_text(encoding="utf-8") == "made here"
+    assert path.is_relative_to(server.data_dir / "store")
+
+
+def test_a_file_that_a_task_makes_in_a_temporary_folder_outlives_that(sdk: Sdk) -> None:
+    assert sdk.run("data.reads_a_temporary_file").result() == "made there"

@@ -63,7 +63,7 @@ class Launcher:
         command = _command(interpreter, spec.argv, environment)
         reason = ""
         for forked in (True, False):
-            lock = await self._threads.run(lambda: self._claim(spec, folder, command, environment))
+            lock = await self._threads.run(lambda: self._claim(spec, folder, interpreter, command, environment))
             if lock is None:
                 return False
             try:
@@ -85,13 +85,25 @@ class Launcher:
         raise Unavailable(f"attempt {spec.id} cannot be started now: {reason}")
 
     def _claim(
-        self, spec: AttemptSpec, folder: Path, command: list[str] | _Impossible, environment: Mapping[str, str]
+        self,
+        spec: AttemptSpec,
+        folder: Path,
+        interpreter: Interpreter,
+        command: list[str] | _Impossible,
+        environment: Mapping[str, str],
     ) -> int | None:
         lock = self._folders.claim(spec.id, spec.nonce)
         if lock is None or isinstance(command, _Impossible):
             return lock
+        sdk = interpreter.command(spec.argv) is not None
+        request: dict[str, object] = {
+            "executable": command[0],
+            "argv": command,
+            "env": dict(environment),
+            "python": str(interpreter.path) if sdk else "",
+        }
         try:
-            _prepare(folder, spec, {"executable": command[0], "argv": command, "env": dict(environment)})
+            _prepare(folder, spec, request)
         except OSError as error:
             os.close(lock)
             raise Unavailable(f"attempt {spec.id} cannot be started now: {error}") from error

@@ -1,7 +1,6 @@
 """A family of processes that goes on until somebody ends it."""
 
 import asyncio
-import subprocess
 
 import flyte
 import marks
@@ -13,8 +12,9 @@ env = flyte.TaskEnvironment(name="aborting", resources=flyte.Resources(cpu="100m
 async def grandchild(folder: str) -> None:
     """With a process of its own that would outlive it."""
     marks.leave(folder, "grandchild")
-    process = subprocess.Popen(["sh", "-c", f"echo 0 $$ > '{folder}/sleeper.0'; exec sleep 300"])
-    await asyncio.to_thread(process.wait)
+    script = f"echo 0 $$ > '{folder}/sleeper.0'; exec sleep 300"
+    process = await asyncio.create_subprocess_exec("sh", "-c", script)
+    await process.wait()
 
 
 @env.task
@@ -36,19 +36,16 @@ async def family(folder: str) -> str:
 @env.task
 async def leaves_behind(folder: str) -> str:
     """Ends while its child goes on."""
-    task = asyncio.ensure_future(child(folder))
-    while not list(__import__("pathlib").Path(folder).glob("sleeper.*")):
-        await asyncio.sleep(0.02)
-    del task
-    return "done"
+    waiting = asyncio.ensure_future(child(folder))
+    await asyncio.to_thread(marks.await_file, f"{folder}/sleeper.0")
+    return f"left {type(waiting).__name__}"
 
 
 @env.task
 async def gives_up(folder: str) -> str:
     """Cancels its child."""
     waiting = asyncio.ensure_future(child(folder))
-    while not list(__import__("pathlib").Path(folder).glob("sleeper.*")):
-        await asyncio.sleep(0.02)
+    await asyncio.to_thread(marks.await_file, f"{folder}/sleeper.0")
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     return "gave up"

@@ -10,9 +10,7 @@ env = flyte.TaskEnvironment(name="kept", cache=kept)
 serial = flyte.TaskEnvironment(
     name="serial", cache=flyte.Cache(behavior="override", version_override="1", serialize=True)
 )
-fresh = flyte.TaskEnvironment(
-    name="fresh", cache=flyte.Cache(behavior="override", version_override="1", max_age=1)
-)
+fresh = flyte.TaskEnvironment(name="fresh", cache=flyte.Cache(behavior="override", version_override="1", max_age=1))
 forgetful = flyte.TaskEnvironment(
     name="forgetful", cache=flyte.Cache(behavior="override", version_override="1", ignored_inputs=("note",))
 )

@@ -1,5 +1,6 @@
 """Files, folders and large values, in and out; a report."""
 
+import tempfile
 from pathlib import Path
 
 import flyte
@@ -32,6 +33,28 @@ def sorted_names(folder: Dir) -> Dir:
     local.mkdir(parents=True)
     (local / "names").write_text("\n".join(names))
     return Dir.from_local_sync("result")
+
+
+@env.task
+def makes_a_file() -> File:
+    """In its own folder, which is gone soon, and handed over by the SDK's usual way."""
+    Path("made.txt").write_text("made here")
+    return File.from_local_sync("made.txt")
+
+
+@env.task
+def makes_a_temporary_file() -> File:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.txt"
+        path.write_text("made there")
+        return File.from_local_sync(str(path))
+
+
+@env.task
+async def reads_a_temporary_file() -> str:
+    made = await makes_a_temporary_file.aio()
+    async with made.open("rb") as content:
+        return bytes(await content.read()).decode()
 
 
 @env.task

@@ -12,6 +12,10 @@ def leave(folder: str, name: str) -> None:
     path.with_suffix(".writing").rename(path)
 
 
+def count(folder: str, name: str) -> int:
+    return len([path for path in Path(folder).glob(f"{name}.*") if path.suffix != ".writing"])
+
+
 def await_file(path: str, seconds: float = 60) -> None:
     """Until somebody makes the file."""
     deadline = time.monotonic() + seconds

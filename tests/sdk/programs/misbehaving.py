@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import flyte
 import marks
@@ -39,6 +40,7 @@ def talks(lines: int) -> int:
 @env.task
 def talks_slowly(release: str) -> None:
     print("before the file")
+    Path(f"{release}.begun").touch()
     marks.await_file(release)
     print("after the file")
 

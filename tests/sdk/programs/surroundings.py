@@ -30,7 +30,7 @@ async def child_context() -> dict[str, str]:
 
 
 @env.task
-async def folder() -> list[str]:
+def folder() -> list[str]:
     """Of the attempt: a fresh one with the code in it."""
     Path("leftover").write_text("from an attempt")
     return [str(Path.cwd()), *sorted(path.name for path in Path.cwd().iterdir() if not path.name.startswith("."))]

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
-from . import files
+from . import cold, files
 from .platforms import Platform
 
 _CANNOT_EXECUTE = 127
@@ -44,7 +44,10 @@ def run_cold(folder: str, output: int, platform: Platform, files_limit: tuple[in
         signal.set_wakeup_fd(-1)
         resource.setrlimit(resource.RLIMIT_NOFILE, files_limit)
         request = _enter(folder, output, platform)
-        os.execve(request["executable"], request["argv"], request["env"])
+        executable, argv = request["executable"], request["argv"]
+        if request["python"]:
+            executable, argv = request["python"], cold.command(request["python"], argv)
+        os.execve(executable, argv, request["env"])
     except BaseException as error:  # noqa: BLE001  # whatever it is, this process must not go on as a second supervisor
         os.write(2, f"[flyte-binary] The attempt could not be started: {error}\n".encode())
     finally:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import shortcuts
+from . import local_files, shortcuts
 
 WARM_MODULES = (
     "flyte._bin.runtime",
@@ -80,6 +80,7 @@ class Sdk:
             raise NotForkable("the SDK's background thread did not stop")
         self._loop.loop.close()
         self.notes += shortcuts.take()
+        local_files.install()
 
     def _import(self) -> None:
         try:
