@@ -21,7 +21,7 @@ from flyte_binary.domain.phases import Phase
 from flyte_binary.domain.task_limits import limits_of, resources_of
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.facts import RunFacts, TaskFacts
-from flyte_binary.executor.task_types import make_attempt
+from flyte_binary.executor.task_types import Machine, make_attempt
 
 _RUN_SERVICE = "flyteidl2.workflow.RunService"
 
@@ -104,7 +104,7 @@ def _attempt(leaf: Leaf, name: str) -> AttemptSpec:
     task = TaskFacts(spec=leaf.spec, limits=limits_of(template), resources=resources_of(template))
     spawned_by: RunId | None = None
     run = RunFacts(run_spec=leaf.run_spec, created_at=0, spawned_by=spawned_by)
-    return make_attempt(row, task, run, nonce="cold", log_limit_bytes=0, total_cores=1.0)
+    return make_attempt(row, task, run, nonce="cold", log_limit_bytes=0, machine=Machine(cores=1.0, memory_bytes=1 << 40))
 
 
 def _environment(attempt: AttemptSpec, port: int, home: Path) -> dict[str, str]:
