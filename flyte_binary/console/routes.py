@@ -15,13 +15,11 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
 }
-_SOURCE = Path(__file__).parents[2] / "console_stub"
-_PACKAGED = Path(__file__).parent / "static"
 
 
 def console_folder() -> Path:
-    """Within the installed package, else in the source tree."""
-    return _PACKAGED if _PACKAGED.is_dir() else _SOURCE
+    """A link to `console_stub/` in the source tree, the files themselves in an installed package."""
+    return Path(__file__).parent / "static"
 
 
 def console_routes(folder: Path) -> list[Route]:
