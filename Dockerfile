@@ -11,6 +11,7 @@ WORKDIR /src
 COPY requirements.lock .
 RUN pip install --no-cache-dir --require-hashes -r requirements.lock
 COPY pyproject.toml README.md ./
+COPY console_stub console_stub
 COPY flyte_binary flyte_binary
 RUN pip install --no-cache-dir --no-deps .
 
