@@ -68,6 +68,11 @@ class WorkQueue(Generic[K]):
         """Nothing waits and nothing is being worked on; timers may still run."""
         return not self._ready and not self._working
 
+    def due_in(self, key: K) -> float | None:
+        """Seconds until a timer adds the key, None if there is no timer for it."""
+        timer = self._timers.get(key)
+        return None if timer is None else max(timer.when() - asyncio.get_running_loop().time(), 0)
+
     def __len__(self) -> int:
         return len(self._ready)
 

@@ -40,14 +40,18 @@ def move(
     *,
     at: int,
     event: run_definition_pb2.ActionEvent | None = None,
+    wake: bool = True,
     **changes: Any,  # column -> value
 ) -> bool:
-    """Advance `row` if it is still as it was read; False means that somebody was faster."""
+    """Advance `row` if it is still as it was read; False means that somebody was faster.
+
+    `wake=False`: the executor's pass over this action goes on by itself (see `changed_action`).
+    """
     if not tx.actions.advance(row.id, target, at=at, version=row.version, **changes):
         return False
     if event is not None:
         record(tx, event)
-    tx.changed_action(row.id, row.parent)
+    tx.changed_action(row.id, row.parent, wake=wake)
     return True
 
 
@@ -59,12 +63,13 @@ def finish(
     at: int,
     event: run_definition_pb2.ActionEvent | None = None,
     error: execution_pb2.ExecutionError | None = None,
+    wake: bool = True,
     **changes: Any,  # column -> value
 ) -> bool:
     """End an action: its reservations are given back and what it left unfinished goes with it."""
     if error is not None:
         changes["error"] = error.SerializeToString()
-    if not move(tx, row, target, at=at, event=event, **changes):
+    if not move(tx, row, target, at=at, event=event, wake=wake, **changes):
         return False
     release_reservations(tx, row.id)
     abort_descendants(tx, row, at=at)

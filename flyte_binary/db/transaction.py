@@ -29,10 +29,14 @@ class Transaction:
     def changed(self, topic: topics.Topic, key: topics.Key) -> None:
         self.changes.add((topic, key))
 
-    def changed_action(self, action: ActionId, parent: str | None) -> None:
-        """Wake the executor, the watches of the run and of the parent; for a root, those of runs."""
+    def changed_action(self, action: ActionId, parent: str | None, *, wake: bool = True) -> None:
+        """Wake the executor, the watches of the run and of the parent; for a root, those of runs.
+
+        `wake=False` is for the executor's own pass over this very action, which goes on by itself.
+        """
         run = action.run_id
-        self.changed(topics.WORK, (action.project, action.domain, action.run, action.name))
+        if wake:
+            self.changed(topics.WORK, (action.project, action.domain, action.run, action.name))
         self.changed(topics.run(run), (action.name,))
         self.changed(topics.children(run, action.name), (action.name,))
         if parent:

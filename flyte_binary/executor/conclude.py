@@ -15,7 +15,7 @@ from flyte_binary.executor.facts import RunFacts, TaskFacts
 from flyte_binary.executor.results import ResultReader
 from flyte_binary.executor.timing import Expired
 from flyte_binary.executor.transitions import Conclusion, conclude, fail_before_launch, time_out
-from flyte_binary.executor.verdict import Budget, Failures, after_timeout, judge
+from flyte_binary.executor.verdict import Budget, Failures, Outcome, after_timeout, judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,11 @@ class Concluder:
 
     async def conclude(
         self, row: ActionRow, attempt: AttemptRow, state: AttemptState, task: TaskFacts, run: RunFacts
-    ) -> bool:
-        """False if the row had moved on meanwhile and nothing was written."""
+    ) -> Outcome | None:
+        """None if the row had moved on meanwhile and nothing was written.
+
+        The executor is not woken for an action that ended: the caller does what is left.
+        """
         reports = task.spec.task_template.metadata.generates_deck.value
         results = await self._results.read(attempt.id, attempt.output_prefix, state, reports=reports)
         verdict = judge(
@@ -56,7 +59,8 @@ class Concluder:
             cache=plan_for(row, task, run),
         )
         now = self._clock.now()
-        return await self._database.write(lambda tx: conclude(tx, end, at=now), run=row.run_id)
+        written = await self._database.write(lambda tx: conclude(tx, end, at=now), run=row.run_id)
+        return verdict.outcome if written else None
 
     async def time_out(self, row: ActionRow, attempt: AttemptRow | None, task: TaskFacts, over: Expired) -> None:
         verdict = after_timeout(over.timeout, over.limit, self._budget(row, task))

@@ -25,12 +25,18 @@ from flyte_binary.executor.conditions import Conditions
 from flyte_binary.executor.facts import Facts, RunFacts, TaskFacts
 from flyte_binary.executor.leftovers import Leftovers
 from flyte_binary.executor.start import Starter, request_for
-from flyte_binary.executor.timing import began_at, expired, running_limits, seconds_to_next, soonest
+from flyte_binary.executor.timing import (
+    LOOK_AGAIN_SECONDS,
+    began_at,
+    expired,
+    first_look,
+    running_limits,
+    seconds_to_next,
+    soonest,
+)
 from flyte_binary.executor.transitions import now_running
+from flyte_binary.executor.verdict import Outcome
 from flyte_binary.executor.waiting import Waiting
-
-LOOK_AGAIN_SECONDS = 5.0
-"""How often a live attempt is looked at without a hint; the backend tells of changes at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,14 +136,22 @@ class Reconciler:
                 return 1.0
             case AttemptPhase.RUNNING:
                 await self._running(view.row, task, view.run, attempt, state)
+                if view.row.phase == Phase.INITIALIZING:
+                    return first_look(task.limits, at_most=LOOK_AGAIN_SECONDS)
                 return LOOK_AGAIN_SECONDS
             case AttemptPhase.ABSENT | AttemptPhase.EXITED:
                 # The process is gone, and its share free, before the outcome is even read.
                 self._admission.release(view.row.id, now=time.monotonic())
-                if await self._concluder.conclude(view.row, attempt, state, task, view.run):
-                    # At once, rather than in the pass that the change brings: it spares a look.
-                    return await self._leftovers.close_concluded(attempt)
-                return None
+                return await self._conclude(view, task, attempt, state)
+
+    async def _conclude(self, view: View, task: TaskFacts, attempt: AttemptRow, state: AttemptState) -> float | None:
+        """What follows from an end is done at once, rather than in the pass that a hint would bring."""
+        outcome = await self._concluder.conclude(view.row, attempt, state, task, view.run)
+        if outcome is None:
+            return None
+        if outcome is not Outcome.RETRY:
+            self._waiting.note_end(view.row, view.run)
+        return await self._leftovers.close_concluded(attempt)
 
     async def _running(
         self, row: ActionRow, task: TaskFacts, run: RunFacts, attempt: AttemptRow, state: AttemptState

@@ -18,7 +18,8 @@ from flyte_binary.executor.caching import HIT, CachePlan, Caching, plan_for, res
 from flyte_binary.executor.compatibility import check_runtime
 from flyte_binary.executor.conclude import Concluder
 from flyte_binary.executor.facts import RunFacts, TaskFacts
-from flyte_binary.executor.task_types import CannotRun, make_attempt
+from flyte_binary.executor.task_types import CannotRun, Machine, make_attempt
+from flyte_binary.executor.timing import LOOK_AGAIN_SECONDS, first_look
 from flyte_binary.executor.transitions import cache_hit, intend_launch, now_running, recover_traces, wait_for_cache
 
 
@@ -98,7 +99,7 @@ class Starter:
                 run,
                 nonce=nonce,
                 log_limit_bytes=self._log_limit_bytes,
-                total_cores=self._admission.cores,
+                machine=self._machine(),
             )
         except CannotRun as reason:
             self._admission.release(row.id, now=time.monotonic())
@@ -122,7 +123,7 @@ class Starter:
             return 0.2
         now = self._clock.now()
         await self._database.write(lambda tx: now_running(tx, launched, attempt, state, at=now), run=row.run_id)
-        return None
+        return first_look(task.limits, at_most=LOOK_AGAIN_SECONDS)
 
     async def launch_again(self, row: ActionRow, task: TaskFacts, run: RunFacts, attempt: AttemptRow) -> AttemptState:
         """The intent is committed and nothing runs: launch, which for a lost attempt does nothing."""
@@ -132,11 +133,14 @@ class Starter:
             run,
             nonce=attempt.nonce,
             log_limit_bytes=self._log_limit_bytes,
-            total_cores=self._admission.cores,
+            machine=self._machine(),
         )
         self._admission.adopt(request_for(row, task, run))
         await self._backend.launch(spec)
         return await self._backend.observe(attempt.id, attempt.nonce)
+
+    def _machine(self) -> Machine:
+        return Machine(cores=self._admission.cores, memory_bytes=self._admission.memory_bytes)
 
 
 def request_for(row: ActionRow, task: TaskFacts, run: RunFacts) -> Request:

@@ -30,6 +30,14 @@ class CannotRun(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What all tasks together are given here."""
+
+    cores: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
     argv: list[str]
     env: dict[str, str] = field(default_factory=dict[str, str])
@@ -37,7 +45,7 @@ class _Command:
 
 
 def make_attempt(
-    row: ActionRow, task: TaskFacts, run: RunFacts, *, nonce: str, log_limit_bytes: int, total_cores: float
+    row: ActionRow, task: TaskFacts, run: RunFacts, *, nonce: str, log_limit_bytes: int, machine: Machine
 ) -> AttemptSpec:
     """The attempt `row.attempts` of the action. Raises `CannotRun`."""
     template = task.spec.task_template
@@ -50,10 +58,10 @@ def make_attempt(
         env={**command.env, **_run_env(run), **_reserved_env(row)},
         image=command.image,
         bundle_uri=bundle_in_arguments(argv),
-        cores=min(task.resources.cores, total_cores),
+        cores=min(task.resources.cores, machine.cores),
         memory_limit_bytes=task.resources.memory_limit_bytes,
         log_limit_bytes=log_limit_bytes,
-        notices=tuple(_notices(row, task, run, total_cores)) if row.attempts == 1 else (),
+        notices=tuple(_notices(row, task, run, machine)) if row.attempts == 1 else (),
     )
 
 
@@ -151,11 +159,14 @@ def _reserved_env(row: ActionRow) -> dict[str, str]:
     }
 
 
-def _notices(row: ActionRow, task: TaskFacts, run: RunFacts, total_cores: float) -> Iterator[str]:
+def _notices(row: ActionRow, task: TaskFacts, run: RunFacts, machine: Machine) -> Iterator[str]:
     """What was asked for and has no effect here, each said once."""
     resources = task.resources
-    if resources.cores > total_cores:
-        yield f"the task asks for {resources.cores:g} cores; this machine gives tasks {total_cores:g}"
+    if resources.cores > machine.cores:
+        yield f"the task asks for {resources.cores:g} cores; this machine gives tasks {machine.cores:g}"
+    if resources.memory_bytes > machine.memory_bytes:
+        asked, given = resources.memory_bytes / 2**30, machine.memory_bytes / 2**30
+        yield f"the task asks for {asked:.4g} GiB of memory; this machine gives tasks {given:.4g} GiB"
     if resources.gpus:
         yield f"the task asks for {resources.gpus} GPU(s); local processes are not given GPUs of their own"
     template = task.spec.task_template

@@ -15,6 +15,9 @@ from flyte_binary.executor.verdict import Timeout
 
 _MICROSECOND = timedelta(microseconds=1)
 
+LOOK_AGAIN_SECONDS = 5.0
+"""How often a live attempt is looked at without a hint; the backend tells of changes at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expired:
@@ -41,6 +44,12 @@ def seconds_to_next(limits: Iterable[RunningLimit], clock: Clock) -> float | Non
     """Seconds until the earliest limit is up, None if there is none."""
     lefts = [one.left(clock) for one in limits]
     return max(min(lefts), 0) / 1_000_000 if lefts else None
+
+
+def first_look(limits: Limits, *, at_most: float) -> float:
+    """Seconds after which an attempt that has just begun to run is looked at."""
+    longest = limits.max_runtime.total_seconds()
+    return min(at_most, longest) if longest > 0 else at_most
 
 
 def running_limits(row: ActionRow, attempt: AttemptRow | None, limits: Limits, *, began_at: int) -> list[RunningLimit]:

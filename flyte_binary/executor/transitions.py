@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any  # column values have many types
 
 from flyteidl2.core import execution_pb2
 from flyteidl2.workflow import run_definition_pb2
@@ -29,7 +30,9 @@ def intend_launch(tx: Transaction, row: ActionRow, attempt: AttemptRow, *, at: i
     event = make_event(
         row.id, row.attempts, Phase.INITIALIZING, at=at, version=row.version, prefix=attempt.output_prefix
     )
-    if not moves.move(tx, row, Phase.INITIALIZING, at=at, event=event):
+    # The pass that launches goes on to observe; a later attempt is looked at once more, because its
+    # family may have lived on.
+    if not moves.move(tx, row, Phase.INITIALIZING, at=at, event=event, wake=row.attempts > 1):
         return False
     moves.record(tx, queued)
     tx.attempts.insert(attempt)
@@ -39,8 +42,9 @@ def intend_launch(tx: Transaction, row: ActionRow, attempt: AttemptRow, *, at: i
 
 
 def now_running(tx: Transaction, row: ActionRow, attempt: AttemptRow, state: AttemptState, *, at: int) -> bool:
+    """The pass that writes it says itself when it will look again."""
     since = at if state.started_at is None else to_micros(state.started_at)
-    if not moves.move(tx, row, Phase.RUNNING, at=at, event=_running_event(row, attempt, since)):
+    if not moves.move(tx, row, Phase.RUNNING, at=at, event=_running_event(row, attempt, since), wake=False):
         return False
     tx.attempts.update(attempt.id, running_at=since)
     return True
@@ -97,7 +101,7 @@ def _move_on(tx: Transaction, end: Conclusion, *, ended: int, at: int) -> bool:
     if verdict.outcome is Outcome.RETRY:
         return _next_attempt(tx, row, verdict, event, ended=ended, at=at)
     output = {"output_uri": prefix, "cache_status": cached} if verdict.outcome is Outcome.SUCCEED else {}
-    return moves.finish(tx, row, target, at=ended, event=event, error=verdict.error, **counters, **output)
+    return moves.finish(tx, row, target, at=ended, event=event, error=verdict.error, wake=False, **counters, **output)
 
 
 def time_out(tx: Transaction, row: ActionRow, attempt: AttemptRow | None, verdict: Verdict, *, at: int) -> bool:
@@ -205,7 +209,7 @@ def _next_attempt(
     return moved
 
 
-def _counters(verdict: Verdict) -> dict[str, int]:
+def _counters(verdict: Verdict) -> dict[str, Any]:  # column -> value
     return {
         "user_failures": verdict.failures.user,
         "system_failures": verdict.failures.system,

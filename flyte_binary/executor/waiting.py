@@ -23,21 +23,30 @@ class Waiting:
             self._admission.set_waiting(row.id, True, now=time.monotonic())
         parent = row.parent_id
         if parent is not None:
-            changed = (
-                self._family.child_ended(parent, row.id.name)
-                if row.terminal
-                else self._family.child_lives(parent, row.id.name)
-            )
-            if changed:
+            if row.terminal:
+                self.note_end(row, run)
+            elif self._family.child_lives(parent, row.id.name):
                 self.refresh(row.run_id)
         elif run.spawned_by is not None:
             self._note_spawned(row, run.spawned_by)
 
+    def note_end(self, row: ActionRow, run: RunFacts) -> None:
+        """The action has ended since `row` was read."""
+        parent = row.parent_id
+        if parent is not None:
+            if self._family.child_ended(parent, row.id.name):
+                self.refresh(row.run_id)
+        elif run.spawned_by is not None:
+            self._end_spawned(row.run_id)
+
+    def _end_spawned(self, run: RunId) -> None:
+        ended_for = self._family.run_ended(run)
+        if ended_for is not None:
+            self.refresh(ended_for)
+
     def _note_spawned(self, root: ActionRow, spawner: RunId) -> None:
         if root.terminal:
-            ended_for = self._family.run_ended(root.run_id)
-            if ended_for is not None:
-                self.refresh(ended_for)
+            self._end_spawned(root.run_id)
             return
         self._family.run_lives(root.run_id, spawner)
         self.refresh(spawner)

@@ -37,8 +37,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return super().time() + self._skipped
 
     def _run_once(self) -> None:
-        if not self._ready and self._scheduled:
-            self._skipped += max(self._scheduled[0].when() - self.time(), 0)
+        timers = [timer.when() for timer in self._scheduled if not timer.cancelled()]
+        if not self._ready and timers:
+            self._skipped += max(min(timers) - self.time(), 0)
         super()._run_once()
 
 

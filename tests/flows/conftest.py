@@ -1,9 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.flows.world import World, world_in
 
@@ -12,3 +14,12 @@ from tests.flows.world import World, world_in
 async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with world_in(tmp_path) as world:
         yield world
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Failures on purpose are not printed with all their frames, which takes longer than the test."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.configure(**before)

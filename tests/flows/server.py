@@ -49,7 +49,9 @@ class Server:
     ) -> None:
         facts = Facts()
         caching = Caching(store)
-        self.controller: Controller[ActionId] = Controller("executor", lambda key: reconciler.reconcile(key), workers=4)
+        self.controller: Controller[ActionId] = Controller(
+            "executor", lambda key: self.reconciler.reconcile(key), workers=4
+        )
         self.admission = Admission(cores=cores, memory_bytes=memory_bytes, wake=self.controller.queue.add)
         self.standstill = Standstill(database, backend, self.admission)
         waiting = Waiting(self.admission, Family())
@@ -66,7 +68,7 @@ class Server:
             log_limit_bytes=1024,
             runtime_versions=("3.11", "2.12.1"),
         )
-        reconciler = Reconciler(
+        self.reconciler = Reconciler(
             database=database,
             backend=backend,
             admission=self.admission,

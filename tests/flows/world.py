@@ -30,7 +30,7 @@ from flyte_binary.storage.store import ObjectInfo
 from tests.db_fixtures import migrated
 from tests.fakes.backend import MemoryBackend, Process
 from tests.fakes.clock import SleepyClock
-from tests.fakes.faults import FaultyDatabase, Faults
+from tests.fakes.faults import Faults, FaultyDatabase
 from tests.fakes.memory_store import MemoryStore
 from tests.flows.server import GIB, Server
 from tests.flows.tasks import task

@@ -63,6 +63,11 @@ class Server:
         """The lines of the log that are entries, not the banner."""
         return [json.loads(line) for line in self.log(after).splitlines() if line.startswith("{")]
 
+    def check_log(self) -> None:
+        """Raises `AssertionError` if the server has met with a bug of its own."""
+        failures = [entry for entry in self.log_entries() if entry["level"] in ("error", "critical")]
+        assert not failures and "Traceback" not in self.log(), failures or self.log()
+
     def start(self) -> Server:
         """Started and ready. Raises `AssertionError` with the log of a server that did not get there."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -124,6 +129,7 @@ def serving(folder: Path, settings: Mapping[str, str] | None = None) -> Generato
     finally:
         if server.is_running():
             server.stop()
+    server.check_log()
 
 
 def free_port() -> int:

@@ -16,7 +16,7 @@ async def too_long(folder: str) -> None:
     await asyncio.sleep(300)
 
 
-@env.task(timeout=timedelta(seconds=1), retries=1)
+@env.task(timeout=timedelta(seconds=2), retries=1)
 async def at_first_too_long(folder: str) -> int:
     marks.leave(folder, "tried")
     await asyncio.sleep(0 if flyte.ctx().attempt_number else 300)
