@@ -104,7 +104,9 @@ def _attempt(leaf: Leaf, name: str) -> AttemptSpec:
     task = TaskFacts(spec=leaf.spec, limits=limits_of(template), resources=resources_of(template))
     spawned_by: RunId | None = None
     run = RunFacts(run_spec=leaf.run_spec, created_at=0, spawned_by=spawned_by)
-    return make_attempt(row, task, run, nonce="cold", log_limit_bytes=0, machine=Machine(cores=1.0, memory_bytes=1 << 40))
+    return make_attempt(
+        row, task, run, nonce="cold", log_limit_bytes=0, machine=Machine(cores=1.0, memory_bytes=1 << 40)
+    )
 
 
 def _environment(attempt: AttemptSpec, port: int, home: Path) -> dict[str, str]:

@@ -60,7 +60,7 @@ def test_no_text_is_too_strange_for_a_quantity(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "factor", "cap"), [(2.0, 2.0, None), (0.5, 3.0, 20.0), (1.0, 1.0, None), (10.0, 2.0, 5.0)]
+    ("base", "factor", "cap"), [(2.0, 2.0, 600.0), (0.5, 3.0, 20.0), (1.0, 1.0, None), (10.0, 2.0, 5.0)]
 )
 def test_the_back_off_is_the_formula_of_the_sdk(base: float, factor: float, cap: float | None) -> None:
     theirs = flyte.Backoff(
