@@ -51,7 +51,9 @@ def move(
         return False
     if event is not None:
         record(tx, event)
-    tx.changed_action(row.id, row.parent, wake=wake)
+    # A parent waits for the end; that its child is about to start is news for people only.
+    parent = None if target is Phase.INITIALIZING else row.parent
+    tx.changed_action(row.id, parent, wake=wake)
     return True
 
 
