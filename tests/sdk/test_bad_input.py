@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
-import hashlib
-import io
 import re
-import sqlite3
-import tarfile
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from flyteidl2.workflow import run_service_pb2
-from google.protobuf.message import Message
 
 from tests.sdk.sdk import Sdk, until
 from tests.sdk.serving import Server
+from tests.sdk.wire import CONTENT, DATA, RUNS, TASKS, UPLOAD, Watch, md5_of, post, settle, upload_url
 
-RUNS = "flyteidl2.workflow.RunService"
-DATA = "flyteidl2.dataproxy.DataProxyService"
-TASKS = "flyteidl2.task.TaskService"
 PROJECT = {"name": "flytesnacks", "domain": "development"}
 RUN = {"project": "flytesnacks", "domain": "development", "name": "no-such-run"}
-CONTENT = b"the content"
-MD5 = base64.b64encode(hashlib.md5(CONTENT, usedforsecurity=False).digest()).decode()
-UPLOAD = {"project": "flytesnacks", "domain": "development", "filename": "a.txt", "contentMd5": MD5}
 LIMIT_BYTES = 64 * 1024 * 1024
 
 
@@ -121,56 +106,11 @@ CASES = {
 }
 
 
-@dataclass
-class Watch:
-    """Sees that a request has changed nothing and is told of in one line."""
-
-    server: Server
-
-    def __post_init__(self) -> None:
-        self._before = self._kept()
-        self._size = self.server.log_size()
-
-    def nothing_was_written(self) -> None:
-        assert self._kept() == self._before
-
-    def one_line(self) -> dict[str, Any]:
-        until(lambda: self.server.log_entries(self._size), "the line is there")
-        entries = self.server.log_entries(self._size)
-        assert len(entries) == 1, entries
-        assert "Traceback" not in self.server.log(self._size)
-        return entries[0]
-
-    def _kept(self) -> tuple[list[Path], dict[str, int]]:
-        files = sorted(path for path in (self.server.data_dir / "store").rglob("*") if path.is_file())
-        with closing(sqlite3.connect(f"file:{self.server.data_dir}/flyte.db?mode=ro", uri=True)) as database:
-            tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
-            return files, {name: database.execute(f"select count(*) from {name}").fetchone()[0] for name in tables}
-
-
 @pytest.fixture
-def watch(server: Server, sdk: Sdk) -> Iterator[Watch]:
+def watch(server: Server, sdk: Sdk) -> Watch:
     """Once nothing else is going on."""
-    _settle(server)
-    yield Watch(server)
-
-
-def _settle(server: Server) -> None:
-    def nothing_is_left_to_do() -> bool:
-        if "fork_server_ready" not in server.log():
-            return False
-        with closing(sqlite3.connect(f"file:{server.data_dir}/flyte.db?mode=ro", uri=True)) as database:
-            return not database.execute("select count(*) from attempts where archived_at is null").fetchone()[0]
-
-    until(nothing_is_left_to_do, "all that ran before is done with")
-
-
-def post(server: Server, method: str, content: bytes | dict[str, Any], **headers: str) -> httpx.Response:
-    """JSON unless a content type is given."""
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        if isinstance(content, dict):
-            return client.post(f"/{method}", json=content, headers=headers)
-        return client.post(f"/{method}", content=content, headers={"content-type": "application/json", **headers})
+    settle(server)
+    return Watch(server)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -228,10 +168,6 @@ def test_a_method_that_does_not_exist_is_unimplemented(server: Server) -> None:
     assert (answer.status_code, answer.json()["code"]) == (501, "unimplemented")
 
 
-def _upload_url(server: Server, **fields: Any) -> dict[str, Any]:
-    return post(server, f"{DATA}/CreateUploadLocation", {**UPLOAD, **fields}).raise_for_status().json()
-
-
 @pytest.mark.parametrize(
     ("part", "instead"),
     [
@@ -244,10 +180,10 @@ def _upload_url(server: Server, **fields: Any) -> dict[str, Any]:
     ids=["another file", "no signature", "another signature", "a later end", "a path above"],
 )
 def test_an_altered_signed_url_is_refused(server: Server, watch: Watch, part: str, instead: str) -> None:
-    url = _upload_url(server)["signedUrl"]
+    url = upload_url(server)["signedUrl"]
     altered = re.sub(part, instead, url)
     assert altered != url
-    answer = httpx.put(altered, content=CONTENT, headers={"Content-MD5": MD5})
+    answer = httpx.put(altered, content=CONTENT, headers={"Content-MD5": md5_of(CONTENT)})
 
     assert (answer.status_code, "altered" in answer.text) == (403, True), answer.text
     watch.nothing_was_written()
@@ -255,7 +191,7 @@ def test_an_altered_signed_url_is_refused(server: Server, watch: Watch, part: st
 
 
 def test_an_expired_signed_url_is_refused(server: Server, watch: Watch) -> None:
-    location = _upload_url(server, expiresIn="0.001s")
+    location = upload_url(server, expiresIn="0.001s")
     expires = datetime.fromisoformat(location["expiresAt"])
     until(lambda: datetime.now(UTC) > expires, "it has expired")
     answer = httpx.put(location["signedUrl"], content=CONTENT, headers=location["headers"])
@@ -266,76 +202,9 @@ def test_an_expired_signed_url_is_refused(server: Server, watch: Watch) -> None:
 
 
 def test_content_of_another_md5_is_refused(server: Server, watch: Watch) -> None:
-    location = _upload_url(server)
+    location = upload_url(server)
     answer = httpx.put(location["signedUrl"], content=b"other content", headers=location["headers"])
 
     assert (answer.status_code, "MD5" in answer.text) == (400, True), answer.text
     watch.nothing_was_written()
     assert watch.one_line()["status"] == 400
-
-
-NO_TAR = b"this is no archive"
-
-
-def _climbing_tar() -> bytes:
-    """An archive with a file that would be unpacked outside of its folder."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        member = tarfile.TarInfo("../../escaped.py")
-        archive.addfile(member, io.BytesIO(b""))
-    return packed.getvalue()
-
-
-@pytest.mark.parametrize(("bundle", "says"), [(NO_TAR, "tar"), (_climbing_tar(), "escaped.py")], ids=["text", "climbs"])
-def test_a_bundle_that_is_no_proper_tar_fails_the_run_with_its_name(
-    server: Server, sdk: Sdk, bundle: bytes, says: str
-) -> None:
-    uri = _upload(server, bundle, name="fastbad.tar.gz")
-    size = server.log_size()
-    run = _run_with_bundle(server, sdk.run("hello.main", name="model").run, uri)
-    ended = sdk.finish(run)
-
-    assert ended.phase == "failed"
-    assert "fastbad.tar.gz" in ended.error and says in ended.error
-    assert not list(server.folder.rglob("escaped.py"))
-    assert "Traceback" not in server.log(size)
-
-
-def test_a_bundle_outside_of_the_store_is_not_read(server: Server, sdk: Sdk, tmp_path: Path) -> None:
-    (tmp_path / "fast.tar.gz").write_bytes(NO_TAR)
-    elsewhere = f"{server.data_dir}/store/uploads/../../../{tmp_path.name}/fast.tar.gz"
-    run = _run_with_bundle(server, sdk.run("hello.main", name="model").run, elsewhere)
-    ended = sdk.finish(run)
-
-    assert ended.phase == "failed"
-    assert elsewhere in ended.error
-
-
-def _upload(server: Server, content: bytes, name: str) -> str:
-    md5 = base64.b64encode(hashlib.md5(content, usedforsecurity=False).digest()).decode()
-    location = _upload_url(server, filename=name, contentMd5=md5)
-    httpx.put(location["signedUrl"], content=content, headers=location["headers"]).raise_for_status()
-    return location["nativeUrl"]
-
-
-def _run_with_bundle(server: Server, model: str, uri: str) -> str:
-    """Another run of what `model` ran, but of the code at `uri`."""
-    details = run_service_pb2.GetRunDetailsResponse()
-    request = run_service_pb2.GetRunDetailsRequest()
-    request.run_id.project, request.run_id.domain, request.run_id.name = "flytesnacks", "development", model
-    _call(server, f"{RUNS}/GetRunDetails", request, details)
-    create = run_service_pb2.CreateRunRequest(run_spec=details.details.run_spec)
-    create.project_id.name, create.project_id.domain = "flytesnacks", "development"
-    create.task_spec.CopyFrom(details.details.action.task)
-    arguments = create.task_spec.task_template.container.args
-    arguments[list(arguments).index("--tgz") + 1] = uri
-    create.inputs.SetInParent()
-    created = run_service_pb2.CreateRunResponse()
-    _call(server, f"{RUNS}/CreateRun", create, created)
-    return created.run.action.id.run.name
-
-
-def _call(server: Server, method: str, request: Message, response: Message) -> None:
-    answer = post(server, method, request.SerializeToString(), **{"content-type": "application/proto"})
-    assert answer.status_code == 200, answer.text
-    response.ParseFromString(answer.content)

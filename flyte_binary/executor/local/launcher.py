@@ -73,6 +73,7 @@ class Launcher:
                     await self._start(spec, lock, folder, interpreter, command, environment, forked=forked)
                 return True
             except InvalidBundle as error:
+                _log.warning("code_bundle_refused", attempt=str(spec.id), reason=str(error))
                 await self._threads.run(lambda error=error: _refuse(spec, folder, _Impossible(str(error))))
                 return True
             except NotLaunched as error:
