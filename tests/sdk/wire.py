@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,6 +19,11 @@ from tests.sdk.serving import Server
 RUNS = "flyteidl2.workflow.RunService"
 DATA = "flyteidl2.dataproxy.DataProxyService"
 TASKS = "flyteidl2.task.TaskService"
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Also while folders of attempts come and go, which `rglob` does not bear."""
+    return sorted(Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
 
 
 def md5_of(content: bytes) -> str:
@@ -68,7 +74,7 @@ class Watch:
         return entries[0]
 
     def _kept(self) -> tuple[list[Path], dict[str, int]]:
-        files = sorted(path for path in (self.server.data_dir / "store").rglob("*") if path.is_file())
+        files = files_below(self.server.data_dir / "store")
         with closing(sqlite3.connect(f"file:{self.server.data_dir}/flyte.db?mode=ro", uri=True)) as database:
             tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
             return files, {name: database.execute(f"select count(*) from {name}").fetchone()[0] for name in tables}
