@@ -45,7 +45,9 @@ class Updates:
             yield None
             while True:
                 try:
-                    dirty = await asyncio.wait_for(subscription.wait(), KEEP_ALIVE_SECONDS)
+                    # Not wait_for: that of Python 3.11 swallows a cancellation if a change comes at the same moment.
+                    async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                        dirty = await subscription.wait()
                 except TimeoutError:
                     yield None
                     continue

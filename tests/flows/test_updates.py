@@ -9,6 +9,7 @@ import pytest
 from flyteidl2.core import execution_pb2
 
 from flyte_binary.actions import updates as updates_module
+from flyte_binary.domain import topics
 from flyte_binary.domain.errors import NotFound
 from flyte_binary.domain.phases import Phase
 from tests.flows.tasks import task
@@ -174,3 +175,24 @@ async def test_a_watch_that_is_closed_gives_its_subscription_back(world: World) 
         assert len(world.hub._subscriptions) == len(before) + 1
 
     assert dict(world.hub._subscriptions).keys() == before.keys()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_watch_ends_although_something_changes_at_the_same_moment(world: World, turns: int) -> None:
+    """Or a stop waits for it until its patience ends, and the stream of a client that left stays for good."""
+    root = await world.create()
+    await world.running(root)
+    async with aclosing(world.updates.watch(root)) as updates, asyncio.timeout(DEADLINE_SECONDS):
+        while await anext(updates) is not None:
+            pass
+        following = asyncio.create_task(anext(updates))
+        await asyncio.sleep(0.01)
+
+        world.hub.publish([(topics.children(root.run_id, root.name), ("unknown",))])
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        following.cancel()
+
+        done, _ = await asyncio.wait([following], timeout=1)
+        assert done
+        assert following.cancelled()
