@@ -47,7 +47,7 @@ class Callbacks:
         body = await _limited_body(request)
         try:
             found: object = json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidArgument(f'the body must be JSON, such as {{"value": true}}: {error}') from error
         given = found
         if isinstance(found, dict):
@@ -56,7 +56,11 @@ class Callbacks:
         if row is None or row.detail is None:
             raise NotFound(f"condition {condition} does not exist")
         declared = run_definition_pb2.ConditionAction.FromString(row.detail).type.simple
-        return literals_pb2.Literal(scalar=literals_pb2.Scalar(primitive=_primitive(given, declared)))
+        try:
+            primitive = _primitive(given, declared)
+        except (ValueError, OverflowError) as error:  # a number that is too large, half a character
+            raise InvalidArgument(f"value: the condition cannot take this: {error}") from error
+        return literals_pb2.Literal(scalar=literals_pb2.Scalar(primitive=primitive))
 
 
 async def _limited_body(request: Request) -> bytes:

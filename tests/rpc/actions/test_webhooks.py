@@ -159,6 +159,10 @@ async def test_the_callback_address_signals_the_condition(world: World) -> None:
         (types_pb2.STRING, '{"value": "yes"}', 200),
         (types_pb2.STRING, '{"other": "yes"}', 400),
         (types_pb2.STRING, "not json", 400),
+        (types_pb2.STRING, "[" * 60_000, 400),
+        (types_pb2.STRING, '"\\ud800"', 400),
+        (types_pb2.INTEGER, str(2**63), 400),
+        (types_pb2.FLOAT, "1" + "0" * 400, 400),
     ],
 )
 async def test_the_callback_takes_only_values_of_the_declared_kind(
