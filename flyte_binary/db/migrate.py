@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from flyte_binary.db.dialect import exclusive
 from flyte_binary.domain.errors import FailedPrecondition
 
-HEAD = "0001"
+HEAD = "0002"
 """The revision that this program works with; a test compares it with the migrations' own head."""
 
 _SCRIPTS = Path(__file__).parent / "migrations"

@@ -1,55 +1,23 @@
-"""The tables, for both databases. Applied migrations repeat them; a test holds the two together.
-
-Times are microseconds since the epoch (UTC) in BIGINT columns: the same arithmetic, order and
-equality on SQLite and PostgreSQL. Text is compared bytewise on both (`COLLATE "C"`).
-"""
+"""Runs, actions and what belongs to them; projects, tasks, the cache."""
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    text,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Table, text
 
-metadata = MetaData()
-
-BytewiseText = Text().with_variant(Text(collation="C"), "postgresql")
-BytewiseString = String(512).with_variant(String(512, collation="C"), "postgresql")
+from flyte_binary.db.tables.columns import BytewiseString, BytewiseText, identifier, metadata, number, text_column
 
 UNFINISHED_SQL = "phase IN (1, 2, 3, 4, 9)"
 """QUEUED, WAITING_FOR_RESOURCES, INITIALIZING, RUNNING, PAUSED."""
-
-
-def _id(name: str) -> Column[str]:
-    return Column(name, BytewiseText, nullable=False)
-
-
-def _text(name: str) -> Column[str]:
-    return Column(name, BytewiseText, nullable=False, server_default="")
-
-
-def _number(name: str, default: int = 0) -> Column[int]:
-    return Column(name, Integer, nullable=False, server_default=str(default))
 
 
 projects = Table(
     "projects",
     metadata,
     Column("identifier", BytewiseText, primary_key=True),
-    _text("name"),
-    _text("description"),
+    text_column("name"),
+    text_column("description"),
     Column("labels", LargeBinary),
-    _number("state"),
+    number("state"),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
 )
@@ -65,15 +33,15 @@ task_specs = Table(
 tasks = Table(
     "tasks",
     metadata,
-    _id("project"),
-    _id("domain"),
-    _id("name"),
-    _id("version"),
-    _text("environment"),
-    _text("function_name"),
-    _text("env_description"),
-    _text("short_description"),
-    _text("deployed_by"),
+    identifier("project"),
+    identifier("domain"),
+    identifier("name"),
+    identifier("version"),
+    text_column("environment"),
+    text_column("function_name"),
+    text_column("env_description"),
+    text_column("short_description"),
+    text_column("deployed_by"),
     Column("is_entrypoint", Boolean, nullable=False, server_default=text("false")),
     Column("spec_digest", BytewiseText, nullable=False),
     Column("created_at", BigInteger, nullable=False),
@@ -85,55 +53,55 @@ tasks = Table(
 actions = Table(
     "actions",
     metadata,
-    _id("project"),
-    _id("domain"),
-    _id("run"),
-    _id("name"),
+    identifier("project"),
+    identifier("domain"),
+    identifier("run"),
+    identifier("name"),
     Column("parent", BytewiseText),
     Column("phase", Integer, nullable=False),
-    _number("action_type"),
-    _text("action_group"),
-    _text("task_project"),
-    _text("task_domain"),
-    _text("task_name"),
-    _text("task_version"),
-    _text("task_type"),
-    _text("short_name"),
-    _text("function_name"),
-    _text("environment_name"),
+    number("action_type"),
+    text_column("action_group"),
+    text_column("task_project"),
+    text_column("task_domain"),
+    text_column("task_name"),
+    text_column("task_version"),
+    text_column("task_type"),
+    text_column("short_name"),
+    text_column("function_name"),
+    text_column("environment_name"),
     Column("spec_digest", BytewiseText),
     Column("detail", LargeBinary),
-    _text("input_uri"),
-    _text("run_output_base"),
-    _text("cache_key"),
-    _number("cache_status"),
+    text_column("input_uri"),
+    text_column("run_output_base"),
+    text_column("cache_key"),
+    number("cache_status"),
     Column("run_spec", LargeBinary),
-    _number("run_source"),
-    _number("attempts", 1),
-    _number("user_failures"),
-    _number("system_failures"),
-    _number("infrastructure_failures"),
+    number("run_source"),
+    number("attempts", 1),
+    number("user_failures"),
+    number("system_failures"),
+    number("infrastructure_failures"),
     Column("queued_at", BigInteger, nullable=False),
     Column("not_before", BigInteger),
     Column("error", LargeBinary),
-    _text("output_uri"),
+    text_column("output_uri"),
     Column("value", LargeBinary),
     Column("signalled_by", LargeBinary),
     Column("abort_reason", BytewiseText),
     Column("aborted_by", LargeBinary),
     Column("recovered_from", LargeBinary),
     Column("relation", LargeBinary),
-    _text("trigger_name"),
-    _text("trigger_task_name"),
+    text_column("trigger_name"),
+    text_column("trigger_task_name"),
     Column("trigger_revision", BigInteger, nullable=False, server_default="0"),
     Column("created_by", LargeBinary),
-    _text("created_by_subject"),
-    _text("search_name"),
+    text_column("created_by_subject"),
+    text_column("search_name"),
     Column("superseded", Boolean, nullable=False, server_default=text("false")),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
-    _number("version", 1),
+    number("version", 1),
     PrimaryKeyConstraint("project", "domain", "run", "name"),
     Index("idx_actions_children", "project", "domain", "run", "parent"),
     Index("idx_actions_run_created", "project", "domain", "run", "created_at", "name"),
@@ -177,11 +145,11 @@ number of the current attempt. `version` grows with every update and guards what
 run_labels = Table(
     "run_labels",
     metadata,
-    _id("project"),
-    _id("domain"),
-    _id("run"),
-    _id("key"),
-    _text("value"),
+    identifier("project"),
+    identifier("domain"),
+    identifier("run"),
+    identifier("key"),
+    text_column("value"),
     PrimaryKeyConstraint("project", "domain", "run", "key"),
     Index("idx_run_labels_value", "key", "value"),
 )
@@ -189,19 +157,19 @@ run_labels = Table(
 attempts = Table(
     "attempts",
     metadata,
-    _id("project"),
-    _id("domain"),
-    _id("run"),
-    _id("name"),
+    identifier("project"),
+    identifier("domain"),
+    identifier("run"),
+    identifier("name"),
     Column("attempt", Integer, nullable=False),
-    _id("nonce"),
-    _text("node"),
-    _text("output_prefix"),
+    identifier("nonce"),
+    text_column("node"),
+    text_column("output_prefix"),
     Column("launched_at", BigInteger, nullable=False),
     Column("running_at", BigInteger),
     Column("ended_at", BigInteger),
     Column("archived_at", BigInteger),
-    _text("log_uri"),
+    text_column("log_uri"),
     PrimaryKeyConstraint("project", "domain", "run", "name", "attempt"),
     Index(
         "idx_attempts_open",
@@ -219,10 +187,10 @@ owed (the process to be stopped, the log to be archived, the folder to be remove
 action_events = Table(
     "action_events",
     metadata,
-    _id("project"),
-    _id("domain"),
-    _id("run"),
-    _id("name"),
+    identifier("project"),
+    identifier("domain"),
+    identifier("run"),
+    identifier("name"),
     Column("attempt", Integer, nullable=False),
     Column("phase", Integer, nullable=False),
     Column("version", Integer, nullable=False),
@@ -236,7 +204,7 @@ cache_outputs = Table(
     "cache_outputs",
     metadata,
     Column("key", BytewiseString, primary_key=True),
-    _text("output_uri"),
+    text_column("output_uri"),
     Column("metadata", LargeBinary),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
@@ -246,7 +214,7 @@ cache_reservations = Table(
     "cache_reservations",
     metadata,
     Column("key", BytewiseString, primary_key=True),
-    _id("owner"),
+    identifier("owner"),
     Column("heartbeat_seconds", Integer, nullable=False, server_default="0"),
     Column("expires_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),

@@ -1,0 +1,15 @@
+"""The tables, for both databases. Applied migrations repeat them; a test holds the two together."""
+
+from __future__ import annotations
+
+from flyte_binary.db.tables.columns import metadata as metadata
+from flyte_binary.db.tables.work import UNFINISHED_SQL as UNFINISHED_SQL
+from flyte_binary.db.tables.work import action_events as action_events
+from flyte_binary.db.tables.work import actions as actions
+from flyte_binary.db.tables.work import attempts as attempts
+from flyte_binary.db.tables.work import cache_outputs as cache_outputs
+from flyte_binary.db.tables.work import cache_reservations as cache_reservations
+from flyte_binary.db.tables.work import projects as projects
+from flyte_binary.db.tables.work import run_labels as run_labels
+from flyte_binary.db.tables.work import task_specs as task_specs
+from flyte_binary.db.tables.work import tasks as tasks
