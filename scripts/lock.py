@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = {
-    "requirements-dev.lock": ["--extra", "sdk", "--group", "dev"],
+    "requirements-dev.lock": ["--extra", "all", "--group", "dev"],
     # The laptop install: the same versions as above, without the tools.
     "requirements.lock": ["--extra", "sdk", "--constraint", "requirements-dev.lock"],
 }

@@ -49,10 +49,22 @@ def for_update(statement: Select[Any]) -> Select[Any]:  # Any: whatever columns 
     return statement.with_for_update()
 
 
+_SCHEMA_LOCK = 0x666C7974
+"""Nobody else's number: four letters of the program's name."""
+
+
 @contextmanager
 def exclusive(connection: Connection) -> Generator[None]:
-    """One transaction that holds off every other writer from its very beginning, on a connection in autocommit mode."""
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    """One transaction that holds off every other that is begun this way, on a connection in autocommit mode.
+
+    On SQLite these are all writers. The lock of PostgreSQL ends with the transaction, so that it also works through a
+    pooler.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+    else:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:

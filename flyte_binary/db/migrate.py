@@ -31,21 +31,26 @@ def upgrade(engine: Engine) -> str | None:
     Raises `FailedPrecondition` if the database is newer than this program.
     """
     with engine.connect() as connection:
+        return upgrade_on(connection)
+
+
+def upgrade_on(connection: Connection) -> str | None:
+    """The same on a connection in autocommit mode."""
+    found = current_revision(connection)
+    if found == HEAD:
+        return found
+    # Whoever comes second waits here and finds the work done. One transaction: a crash leaves the old schema.
+    with exclusive(connection):
         found = current_revision(connection)
         if found == HEAD:
             return found
-        # Whoever comes second waits here and finds the work done. One transaction: a crash leaves the old schema.
-        with exclusive(connection):
-            found = current_revision(connection)
-            if found == HEAD:
-                return found
-            if found is not None and not _known(found):
-                raise FailedPrecondition(
-                    f"the database is at schema revision {found}, newer than this program's {HEAD}: "
-                    "start the newer flyte-binary, or restore the backup that was made before it"
-                )
-            _run_alembic(connection)
-        return found
+        if found is not None and not _known(found):
+            raise FailedPrecondition(
+                f"the database is at schema revision {found}, newer than this program's {HEAD}: "
+                "start the newer flyte-binary, or restore the backup that was made before it"
+            )
+        _run_alembic(connection)
+    return found
 
 
 def _known(revision: str) -> bool:

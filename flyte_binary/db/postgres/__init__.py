@@ -1,0 +1,1 @@
+"""PostgreSQL: connections, the writers that group commits, notifications between servers."""
