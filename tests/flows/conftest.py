@@ -7,11 +7,19 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.db_fixtures import KINDS
+from tests.flows import world as world_module
 from tests.flows.world import World, world_in
 
 
+@pytest.fixture(autouse=True, params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every flow runs on both databases."""
+    monkeypatch.setattr(world_module, "KIND", request.param)
+
+
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(kind: None, tmp_path: Path) -> AsyncIterator[World]:
     async with world_in(tmp_path) as world:
         yield world
 

@@ -18,7 +18,6 @@ from flyte_binary.actions.enqueue import Enqueuer
 from flyte_binary.actions.signal import Signaller
 from flyte_binary.actions.updates import Updates
 from flyte_binary.db.rows import ActionRow, AttemptRow
-from flyte_binary.db.sqlite import SqliteDatabase
 from flyte_binary.db.tasks import digest_of
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import locations, topics
@@ -27,7 +26,7 @@ from flyte_binary.domain.phases import Phase
 from flyte_binary.executor.conclude import Caps
 from flyte_binary.live.hub import Hub
 from flyte_binary.storage.store import ObjectInfo
-from tests.db_fixtures import migrated
+from tests.db_fixtures import SQLITE, Storage
 from tests.fakes.backend import MemoryBackend, Process
 from tests.fakes.clock import SleepyClock
 from tests.fakes.faults import Faults, FaultyDatabase
@@ -37,6 +36,8 @@ from tests.flows.tasks import task
 
 DEADLINE_SECONDS = 10
 RUN = RunId("flytesnacks", "development", "r1")
+KIND = SQLITE
+"""Of the database that worlds are made on; set for each test by `conftest.py`."""
 
 
 class FaultyStore(MemoryStore):
@@ -55,12 +56,12 @@ class FaultyStore(MemoryStore):
 
 
 class World:
-    def __init__(self, path: Path, *, cores: float, memory_bytes: int, caps: Caps) -> None:
+    def __init__(self, storage: Storage, *, cores: float, memory_bytes: int, caps: Caps) -> None:
         self.clock = SleepyClock()
         self.hub = Hub()
         self.store = MemoryStore()
         self.faults = Faults()
-        self.database = SqliteDatabase(path, self.hub.publish)
+        self.database = storage.open(self.hub.publish)
         self.backend = MemoryBackend(self.store, self.clock, self.faults)
         self.enqueuer = Enqueuer(self.database, self.store, self.clock)
         self.aborter = Aborter(self.database, self.clock)
@@ -304,7 +305,7 @@ class Watched:
 async def world_in(
     folder: Path, *, cores: float = 4, memory_bytes: int = GIB, caps: Caps | None = None, started: bool = True
 ) -> AsyncIterator[World]:
-    world = World(migrated(folder / "flyte.db"), cores=cores, memory_bytes=memory_bytes, caps=caps or Caps())
+    world = World(Storage(KIND, folder), cores=cores, memory_bytes=memory_bytes, caps=caps or Caps())
     if started:
         await world.server.start()
     try:

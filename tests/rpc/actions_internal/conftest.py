@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from flyteidl2.workflow.events_proxy_service_connect import EventsProxyServiceClient
@@ -20,12 +19,12 @@ from flyte_binary.actions.internal_runs import InternalRunService
 from flyte_binary.actions.queue_state import QueueService, StateService
 from flyte_binary.actions.recorded_events import EventRecorder
 from flyte_binary.actions.updates import Updates
-from flyte_binary.db.migrate import upgrade
+from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow
-from flyte_binary.db.sqlite import SqliteDatabase, make_engine
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.application import RpcApplication
 from flyte_binary.rpc.mount import ServiceMount, mount
+from tests.db_fixtures import Storage
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 from tests.rpc.actions_internal.world import World, make_row
@@ -42,10 +41,8 @@ def hub() -> Hub:
 
 
 @pytest.fixture
-async def database(tmp_path: Path, hub: Hub, clock: ManualClock) -> AsyncIterator[SqliteDatabase]:
-    path = tmp_path / "flyte.db"
-    upgrade(make_engine(path))
-    database = SqliteDatabase(path, hub.publish)
+async def database(storage: Storage, hub: Hub, clock: ManualClock) -> AsyncIterator[Database]:
+    database = storage.open(hub.publish)
     root: ActionRow = make_row("a0", None, clock.now(), run_output_base="/store/r1")
     await database.write(lambda tx: tx.actions.insert(root))
     yield database
@@ -53,12 +50,12 @@ async def database(tmp_path: Path, hub: Hub, clock: ManualClock) -> AsyncIterato
 
 
 @pytest.fixture
-def world(database: SqliteDatabase, clock: ManualClock) -> World:
+def world(database: Database, clock: ManualClock) -> World:
     return World(database, clock)
 
 
 @pytest.fixture
-def app(database: SqliteDatabase, hub: Hub, clock: ManualClock) -> RpcApplication:
+def app(database: Database, hub: Hub, clock: ManualClock) -> RpcApplication:
     recorder = EventRecorder(database, clock)
     queue = QueueService(Enqueuer(database, MemoryStore(), clock), Aborter(database, clock))
     return mount(

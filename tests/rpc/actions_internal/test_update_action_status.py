@@ -15,8 +15,8 @@ from flyteidl2.workflow.internal_run_service_connect import InternalRunServiceCl
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc import code_pb2
 
+from flyte_binary.db.database import Database
 from flyte_binary.db.moves import reservation_owner
-from flyte_binary.db.sqlite import SqliteDatabase
 from flyte_binary.domain import topics
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.domain.phases import Phase
@@ -138,7 +138,7 @@ async def test_times_from_outside_stay_in_order(
 
 
 async def test_an_end_releases_reservations_and_takes_unfinished_children_with_it(
-    internal: InternalRunServiceClient, world: World, database: SqliteDatabase, clock: ManualClock
+    internal: InternalRunServiceClient, world: World, database: Database, clock: ManualClock
 ) -> None:
     await world.insert(CHILD)
     await world.insert(RUN.action("below"), CHILD)

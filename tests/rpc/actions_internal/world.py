@@ -8,8 +8,8 @@ from flyteidl2.core import literals_pb2, tasks_pb2, types_pb2
 from flyteidl2.task import task_definition_pb2
 from flyteidl2.workflow import run_definition_pb2
 
+from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow, EventRow
-from flyte_binary.db.sqlite import SqliteDatabase
 from flyte_binary.domain.ids import ActionId, RunId
 from flyte_binary.domain.phases import Phase
 from tests.fakes.manual_clock import ManualClock
@@ -22,7 +22,7 @@ CHILD = RUN.action("child")
 class World:
     """Looks into the database, and puts into it what a test starts with."""
 
-    def __init__(self, database: SqliteDatabase, clock: ManualClock) -> None:
+    def __init__(self, database: Database, clock: ManualClock) -> None:
         self._database = database
         self._clock = clock
 

@@ -12,8 +12,8 @@ from flyteidl2.core import literals_pb2
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from flyte_binary.db.database import Database
 from flyte_binary.db.rows import CacheRow
-from flyte_binary.db.sqlite import SqliteDatabase
 from flyte_binary.domain import topics
 from flyte_binary.domain.cache_entries import KEY_LIMIT, stored_key
 from flyte_binary.live.hub import Hub
@@ -155,7 +155,7 @@ async def test_a_refused_put_is_not_announced(cache: CacheServiceClient, hub: Hu
 
 
 async def test_what_the_executor_stored_is_served_without_metadata_of_its_own(
-    cache: CacheServiceClient, database: SqliteDatabase, clock: ManualClock
+    cache: CacheServiceClient, database: Database, clock: ManualClock
 ) -> None:
     key = stored_key("flytesnacks", "development", "k")
     row = CacheRow(

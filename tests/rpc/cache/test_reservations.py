@@ -11,8 +11,8 @@ from flyteidl2.cacheservice.v2 import cacheservice_pb2 as v2
 from flyteidl2.cacheservice.v2.cacheservice_connect import CacheServiceClient
 from google.protobuf.duration_pb2 import Duration
 
+from flyte_binary.db.database import Database
 from flyte_binary.db.moves import reservation_owner
-from flyte_binary.db.sqlite import SqliteDatabase
 from flyte_binary.domain import topics
 from flyte_binary.domain.cache_entries import stored_key
 from flyte_binary.domain.ids import ActionId
@@ -113,7 +113,7 @@ async def test_nobody_releases_what_another_holds(cache: CacheServiceClient, hub
 
 
 async def test_what_an_action_holds_never_expires(
-    cache: CacheServiceClient, database: SqliteDatabase, clock: ManualClock
+    cache: CacheServiceClient, database: Database, clock: ManualClock
 ) -> None:
     await database.write(lambda tx: tx.cache.reserve(KEY, ACTION, at=clock.now()))
     clock.advance(seconds=86_400)
@@ -125,7 +125,7 @@ async def test_what_an_action_holds_never_expires(
 
 
 async def test_nobody_outside_can_pass_for_an_action(
-    cache: CacheServiceClient, database: SqliteDatabase, clock: ManualClock
+    cache: CacheServiceClient, database: Database, clock: ManualClock
 ) -> None:
     await database.write(lambda tx: tx.cache.reserve(KEY, ACTION, at=clock.now()))
 
@@ -138,7 +138,7 @@ async def test_nobody_outside_can_pass_for_an_action(
 
 
 async def test_an_action_takes_over_what_an_outside_owner_let_expire(
-    cache: CacheServiceClient, database: SqliteDatabase, clock: ManualClock
+    cache: CacheServiceClient, database: Database, clock: ManualClock
 ) -> None:
     await reserve(cache, "one", Duration(seconds=5))
     early = await database.write(lambda tx: tx.cache.reserve(KEY, ACTION, at=clock.now()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from flyteidl2.project import project_service_pb2
@@ -16,7 +15,7 @@ from pyqwest.testing import ASGITransport
 
 from flyte_binary.actions.abort import Aborter
 from flyte_binary.actions.signal import Signaller
-from flyte_binary.db.sqlite import SqliteDatabase
+from flyte_binary.db.database import Database
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.calls import CallSettings
 from flyte_binary.rpc.disconnect import Drain
@@ -25,7 +24,7 @@ from flyte_binary.rpc.mount import ServiceMount, mount
 from flyte_binary.runs.projects.service import ProjectService, seed_projects
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
-from tests.db_fixtures import migrated
+from tests.db_fixtures import Storage
 from tests.fakes.manual_clock import ManualClock
 from tests.fakes.memory_store import MemoryStore
 
@@ -37,7 +36,7 @@ class Server:
     runs: RunServiceClient
     tasks: TaskServiceClient
     projects: ProjectServiceClient
-    database: SqliteDatabase
+    database: Database
     hub: Hub
     store: MemoryStore
     clock: ManualClock
@@ -45,10 +44,9 @@ class Server:
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    path = migrated(tmp_path / "flyte.db")
+async def server(storage: Storage) -> AsyncIterator[Server]:
     hub, clock, store, drain = Hub(), ManualClock(), MemoryStore(), Drain()
-    database = SqliteDatabase(path, hub.publish)
+    database = storage.open(hub.publish)
     await database.write(lambda tx: seed_projects(tx, ["flytesnacks"], clock.now()))
     runs = RunService(
         database=database,
