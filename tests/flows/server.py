@@ -114,8 +114,12 @@ class Server:
             await asyncio.wait({self._running}, timeout=5)
 
     async def kill(self, keep: Iterable[asyncio.Task[object]] = ()) -> None:
-        """As at `kill -9`: nothing that it does is finished. `keep` are the test's own tasks."""
-        mine = asyncio.all_tasks() - {asyncio.current_task(), *keep}
+        """As at `kill -9`: nothing that it does is finished. `keep` are the test's own tasks.
+
+        The database's own go on, since the next life uses it too.
+        """
+        database = {task for task in asyncio.all_tasks() if task.get_name().startswith("postgres-")}
+        mine = asyncio.all_tasks() - {asyncio.current_task(), *database, *keep}
         for task in mine:
             task.cancel()
         await asyncio.gather(*mine, return_exceptions=True)

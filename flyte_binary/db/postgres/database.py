@@ -73,6 +73,7 @@ class PostgresDatabase:
             await writer.close()
         await self._reading.dispose()
         await self._writing.dispose()
+        await asyncio.sleep(0)  # a transport that was cut is closed in the loop's next turn
 
     def _writer_for(self, order: tuple[str, ...]) -> Writer:
         if not order:
