@@ -10,11 +10,11 @@ Tasks write into the same folders by themselves, with the SDK's own file driver.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +24,10 @@ import structlog
 from flyte_binary.domain.errors import FlyteError, NotFound, PermissionDenied, ResourceExhausted
 from flyte_binary.storage.folders import disk_errors, open_file, opened_folder, refuse_link
 from flyte_binary.storage.incoming import INCOMING, Incoming, sweep
+from flyte_binary.storage.listing import list_below
+from flyte_binary.storage.removal import remove_file
 from flyte_binary.storage.signed import UrlSigner
-from flyte_binary.storage.store import ObjectInfo, SignedUrl, Verb
+from flyte_binary.storage.store import ListedObject, ObjectInfo, ObjectPage, SignedUrl, Verb
 from flyte_binary.storage.threads import StoreThreads
 from flyte_binary.storage.uris import is_within, local_path
 
@@ -106,7 +108,13 @@ class DiskStore:
             url=self._signer.url(origin, verb, path, expires_at=expires_at, md5=md5), expires_at=expires_at
         )
 
-    @asynccontextmanager
+    async def list(self, uri: str, *, token: str = "", limit: int = 1000) -> ObjectPage:
+        return await self._threads.run(self._list, local_path(uri), token, limit)
+
+    async def delete(self, uris: Sequence[str]) -> None:
+        await self._threads.run(self._delete, [local_path(uri) for uri in uris])
+
+    @contextlib.asynccontextmanager
     async def receive(self, uri: str) -> AsyncGenerator[IncomingObject]:
         """Write an object piece by piece. Without a `commit` nothing is left of it, whatever happened."""
         path = local_path(uri)
@@ -184,6 +192,37 @@ class DiskStore:
                 )
         except NotFound:
             return None
+
+    def _list(self, path: str, token: str, limit: int) -> ObjectPage:
+        root, folders = self._folder(path)
+        objects: list[ListedObject] = []
+        try:
+            with disk_errors(path), opened_folder(root, folders, create=False) as folder:
+                for found in list_below(folder, after=token, without=() if folders else (INCOMING,)):
+                    if len(objects) == limit:
+                        last = objects[-1].uri.removeprefix(f"{path}/")
+                        return ObjectPage(objects=objects, next_token=last)
+                    objects.append(
+                        ListedObject(
+                            uri=f"{path}/{found.name}",
+                            size_bytes=found.size_bytes,
+                            modified_at=datetime.fromtimestamp(found.modified, UTC),
+                        )
+                    )
+        except NotFound:
+            pass
+        return ObjectPage(objects=objects)
+
+    def _folder(self, path: str) -> tuple[str, Sequence[str]]:
+        if path in self._roots:
+            return path, ()
+        place = self._place(path)
+        return place.root, (*place.folders, place.name)
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        for path, place in [(path, self._place(path)) for path in paths]:
+            with contextlib.suppress(NotFound), disk_errors(path):
+                remove_file(place.root, place.folders, place.name, sync=self._sync)
 
 
 class IncomingObject:

@@ -19,6 +19,8 @@ ABANDONED_SECONDS = 15 * 60
 """A file in it that was not written to for so long belongs to a server that is gone: uploads that stand
 still are given up long before."""
 
+_COMMIT_ATTEMPTS = 5
+
 
 class Incoming:
     """Blocking; to be used in a thread, and from one at a time, but `discard` may come from any.
@@ -58,14 +60,22 @@ class Incoming:
         with self._lock:
             if self._sync:
                 os.fsync(self._descriptor)
-            with (
-                opened_folder(self._root, [INCOMING], create=False) as source,
-                opened_folder(self._root, segments, create=True, sync=self._sync) as target,
-            ):
-                os.rename(self._name, name, src_dir_fd=source, dst_dir_fd=target)
-                self._close()
-                if self._sync:
-                    os.fsync(target)
+            for attempt in range(_COMMIT_ATTEMPTS):
+                try:
+                    return self._rename(segments, name)
+                except FileNotFoundError:  # the folder was empty, and was removed just then
+                    if attempt == _COMMIT_ATTEMPTS - 1:
+                        raise
+
+    def _rename(self, segments: Sequence[str], name: str) -> None:
+        with (
+            opened_folder(self._root, [INCOMING], create=False) as source,
+            opened_folder(self._root, segments, create=True, sync=self._sync) as target,
+        ):
+            os.rename(self._name, name, src_dir_fd=source, dst_dir_fd=target)
+            self._close()
+            if self._sync:
+                os.fsync(target)
 
     def discard(self) -> None:
         """Leave nothing behind; nothing happens after a `commit` or a second time."""

@@ -1,4 +1,4 @@
-"""The object store as the rest of the server sees it: six verbs over URIs.
+"""The object store as the rest of the server sees it: a few verbs over URIs.
 
 A URI is what stands in protobuf messages: a plain absolute path on the local disk, `s3://`, `gs://`
 or `abfs://` elsewhere. Every implementation turns its own kind of "missing" into `NotFound`, and
@@ -8,6 +8,7 @@ each of them may be somebody's attempt to make the server read or write a file o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
@@ -34,6 +35,20 @@ class SignedUrl:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     """What a client must send along with a PUT, verbatim."""
     expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedObject:
+    uri: str
+    size_bytes: int
+    modified_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectPage:
+    objects: Sequence[ListedObject]
+    next_token: str = ""
+    """For the call that goes on from here; empty after the last page."""
 
 
 class ObjectStore(Protocol):
@@ -74,4 +89,20 @@ class ObjectStore(Protocol):
     ) -> SignedUrl:
         """`origin` is the scheme and host under which the asking client reached this server, for
         stores whose signed URLs lead to the server itself. The object need not exist."""
+        ...
+
+    async def list(self, uri: str, *, token: str = "", limit: int = 1000) -> ObjectPage:
+        """The objects below the folder `uri`, at any depth, in the order of their names' bytes.
+
+        A page has at most `limit` objects, at most 1000, and may have fewer although there are more. `token`
+        is the `next_token` of the page before, and stays good while objects come and go. A folder that
+        does not exist is empty.
+        """
+        ...
+
+    async def delete(self, uris: Sequence[str]) -> None:
+        """Remove these objects, as many as there are; one that is not there is removed already.
+
+        An error leaves some of them removed; calling again goes on.
+        """
         ...

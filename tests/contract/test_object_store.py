@@ -185,3 +185,78 @@ async def test_a_signed_url_leads_to_the_callers_origin_and_says_when_it_ends(st
     signed = await store.sign(at(store, "a"), Verb.PUT, lifetime=timedelta(minutes=5), origin=ORIGIN, md5=b"m" * 16)
     assert signed.url.startswith(f"{ORIGIN}/")
     assert signed.expires_at == NOW + timedelta(minutes=5)
+
+
+async def uris_below(store: ObjectStore, folder: str, *, limit: int = 1000) -> list[str]:
+    uris: list[str] = []
+    token = ""
+    while True:
+        page = await store.list(folder, token=token, limit=limit)
+        assert len(page.objects) <= limit
+        uris += [found.uri for found in page.objects]
+        token = page.next_token
+        if not token:
+            return uris
+
+
+async def test_a_folder_lists_what_is_below_it_at_any_depth(store: ObjectStore) -> None:
+    for key in ("run/a0/1/outputs.pb", "run/inputs.pb", "run2/inputs.pb", "runs", "run/a0/späße", "other/x"):
+        await store.put(at(store, key), key.encode())
+    page = await store.list(at(store, "run"))
+    names = ("run/a0/1/outputs.pb", "run/a0/späße", "run/inputs.pb")
+    assert [found.uri for found in page.objects] == [at(store, name) for name in names]
+    assert [found.size_bytes for found in page.objects] == [len(name.encode()) for name in names]
+    assert all(found.modified_at.tzinfo is not None for found in page.objects)
+    assert page.next_token == ""
+    assert len(await uris_below(store, store.base_uri)) == 6
+    assert await uris_below(store, at(store, "nothing/there")) == []
+
+
+async def test_pages_follow_each_other_in_the_order_of_the_names_bytes(store: ObjectStore) -> None:
+    names = ["f/a", "f/a-b/x", "f/a-", "f/b/1", "f/b/2", "f/b!", "f/ü", "f/z/z/z", "f/z/z!"]
+    for name in names:
+        await store.put(at(store, name), b"")
+    expected = [at(store, name) for name in sorted(names, key=str.encode)]
+    for limit in (1, 2, 1000):
+        assert await uris_below(store, at(store, "f"), limit=limit) == expected
+
+
+async def test_objects_can_be_deleted_while_they_are_listed(store: ObjectStore) -> None:
+    for number in range(7):
+        await store.put(at(store, f"run/{number}/outputs.pb"), b"")
+    token, seen = "", 0
+    while True:
+        page = await store.list(at(store, "run"), token=token, limit=2)
+        await store.delete([found.uri for found in page.objects])
+        seen += len(page.objects)
+        token = page.next_token
+        if not token:
+            break
+    assert seen == 7
+    assert await uris_below(store, store.base_uri) == []
+
+
+async def test_a_deleted_object_is_gone_and_deleting_it_again_is_fine(store: ObjectStore) -> None:
+    await store.put(at(store, "run/a"), b"1")
+    await store.put(at(store, "run/b"), b"2")
+    for _ in range(2):
+        await store.delete([at(store, "run/a"), at(store, "run/never")])
+    assert await store.stat(at(store, "run/a")) is None
+    assert await store.get(at(store, "run/b"), limit_bytes=1) == b"2"
+    await store.delete([])
+
+
+async def test_deleting_what_is_a_folder_deletes_nothing(store: ObjectStore) -> None:
+    await store.put(at(store, "run/a"), b"1")
+    await store.delete([at(store, "run")])
+    assert await store.get(at(store, "run/a"), limit_bytes=1) == b"1"
+
+
+async def test_nothing_outside_is_listed_or_deleted(store: ObjectStore) -> None:
+    await store.put(at(store, "a"), b"1")
+    outside = f"{store.base_uri}-other"
+    with pytest.raises(PermissionDenied):
+        await store.list(outside)
+    with pytest.raises(PermissionDenied):
+        await store.delete([at(store, "a"), f"{outside}/a"])
+    assert await store.get(at(store, "a"), limit_bytes=1) == b"1"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from flyte_binary.domain.errors import (
     PermissionDenied,
     ResourceExhausted,
 )
-from flyte_binary.storage.store import ObjectInfo, SignedUrl, Verb
+from flyte_binary.storage.store import ListedObject, ObjectInfo, ObjectPage, SignedUrl, Verb
 from flyte_binary.storage.uris import is_within, local_path
 
 
@@ -71,6 +72,20 @@ class MemoryStore:
     ) -> SignedUrl:
         key = self._key(uri)
         return SignedUrl(url=f"{origin}/memory{key}?verb={verb.value}", expires_at=self._now() + lifetime)
+
+    async def list(self, uri: str, *, token: str = "", limit: int = 1000) -> ObjectPage:
+        folder = local_path(uri)
+        if folder != self._base_uri:
+            self._key(uri)
+        below = sorted((key for key in self.objects if is_within(key, folder) and key > token), key=os.fsencode)
+        page = [
+            ListedObject(uri=key, size_bytes=len(self.objects[key]), modified_at=self._now()) for key in below[:limit]
+        ]
+        return ObjectPage(objects=page, next_token=page[-1].uri if len(below) > limit else "")
+
+    async def delete(self, uris: Sequence[str]) -> None:
+        for key in [self._key(uri) for uri in uris]:
+            self.objects.pop(key, None)
 
     def _key(self, uri: str) -> str:
         path = local_path(uri)

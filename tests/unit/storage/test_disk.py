@@ -180,3 +180,46 @@ asyncio.run(main())
 async def test_signing_takes_a_path_as_it_is_and_encodes_it(store: DiskStore, root: Path) -> None:
     signed = await store.sign(f"{root}/ä b%?#", Verb.GET, lifetime=timedelta(minutes=1), origin="http://h:1")
     assert f"{root}/%C3%A4%20b%25%3F%23?expires=" in signed.url
+
+
+async def test_listing_leaves_out_links_pipes_and_what_is_unfinished(
+    store: DiskStore, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    (root / "folder").symlink_to(tmp_path / "outside")
+    (root / "file").symlink_to(tmp_path / "outside" / "secret")
+    os.mkfifo(root / "pipe")
+    await store.put(f"{root}/kept", b"")
+    async with store.receive(f"{root}/unfinished") as incoming:
+        await incoming.write(b"1")
+        assert [found.uri for found in (await store.list(str(root))).objects] == [f"{root}/kept"]
+    with pytest.raises(PermissionDenied, match="symbolic link"):
+        await store.delete([f"{root}/file"])
+    with pytest.raises(PermissionDenied, match="symbolic link"):
+        await store.delete([f"{root}/folder/secret"])
+    assert (tmp_path / "outside" / "secret").exists()
+
+
+async def test_folders_that_a_deletion_empties_go_but_those_of_project_and_domain_stay(
+    store: DiskStore, root: Path
+) -> None:
+    uris = [f"{root}/project/development/run/a0/1/{name}" for name in ("outputs.pb", "report.html")]
+    for uri in uris:
+        await store.put(uri, b"")
+    await store.delete(uris[:1])
+    assert (root / "project/development/run/a0/1").exists()
+    await store.delete(uris[1:])
+    assert list((root / "project/development").iterdir()) == []
+
+
+async def test_puts_beside_deletions_that_empty_their_folder_all_arrive(store: DiskStore, root: Path) -> None:
+    async def put_and_delete(number: int) -> None:
+        for round_ in range(20):
+            uri = f"{root}/project/development/run/{number}-{round_}"
+            await store.put(uri, b"1")
+            assert await store.get(uri, limit_bytes=1) == b"1"
+            await store.delete([uri])
+
+    await asyncio.gather(*(put_and_delete(number) for number in range(6)))
+    assert (await store.list(str(root))).objects == []
