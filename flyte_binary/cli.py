@@ -114,14 +114,12 @@ def _serve(loaded: Loaded) -> int:
 def _migrate(loaded: Loaded) -> int:
     _refuse_unusable(loaded, address=False)
     # SQLAlchemy and the migrations; only this command and the server need them.
-    from flyte_binary.db.migrate import HEAD, upgrade  # noqa: PLC0415
-    from flyte_binary.db.sqlite import make_engine  # noqa: PLC0415
+    from flyte_binary.composition.databases import migrate  # noqa: PLC0415
+    from flyte_binary.db.migrate import HEAD  # noqa: PLC0415
 
-    path = loaded.config.sqlite_path
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    before = upgrade(make_engine(path))
+    shown, before = migrate(loaded.config)
     done = "was already at" if before == HEAD else "is now at"
-    sys.stdout.write(f"{path} {done} schema revision {HEAD}.\n")
+    sys.stdout.write(f"{shown} {done} schema revision {HEAD}.\n")
     return 0
 
 

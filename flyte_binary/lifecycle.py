@@ -30,13 +30,13 @@ default of 5 ms each hand-over can cost that much while the event loop is busy."
 
 
 @contextmanager
-def sole_server(data_dir: Path) -> Generator[None]:
-    """Hold the folder; raises `FailedPrecondition` if another server does."""
+def held(data_dir: Path, *, shared: bool) -> Generator[None]:
+    """Hold the folder; raises `FailedPrecondition` if another server does. Servers over one PostgreSQL may share it."""
     path = data_dir / "server.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
             raise FailedPrecondition(

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from flyte_binary.config.model import Config
 from flyte_binary.control.clock import SystemClock
 from flyte_binary.control.controller import Controller
-from flyte_binary.db.sqlite import SqliteDatabase
+from flyte_binary.db.database import Database
 from flyte_binary.domain.callbacks import CallbackAddresses
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.executor.admission import Admission
@@ -47,7 +47,7 @@ class Execution:
 
 def make_execution(
     config: Config,
-    database: SqliteDatabase,
+    database: Database,
     hub: Hub,
     store: DiskStore,
     backend: LocalBackend,

@@ -17,6 +17,7 @@ from flyte_binary.actions.abort import Aborter
 from flyte_binary.actions.callbacks import Callbacks
 from flyte_binary.actions.signal import Signaller
 from flyte_binary.auth.metadata_service import well_known_routes
+from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_settings, loopback
 from flyte_binary.composition.services import make_services
@@ -24,14 +25,13 @@ from flyte_binary.config.model import Config
 from flyte_binary.console.routes import console_folder, console_routes
 from flyte_binary.control.clock import SystemClock
 from flyte_binary.dataproxy.signed_routes import signed_routes
-from flyte_binary.db.migrate import upgrade
-from flyte_binary.db.sqlite import SqliteDatabase, make_engine
+from flyte_binary.db.database import Database
 from flyte_binary.domain.callbacks import CallbackAddresses
 from flyte_binary.executor.admission import Admission
 from flyte_binary.executor.executor import Executor
 from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.executor.local.interpreter import Interpreter
-from flyte_binary.lifecycle import SWITCH_INTERVAL_SECONDS, Stop, cancel, leave, sole_server
+from flyte_binary.lifecycle import SWITCH_INTERVAL_SECONDS, Stop, cancel, held, leave
 from flyte_binary.live.hub import Hub
 from flyte_binary.logging_setup import configure_logging
 from flyte_binary.rpc.access_log import AccessLog
@@ -65,7 +65,7 @@ def serve(config: Config) -> int:
 
 async def _serve(config: Config) -> None:
     config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with sole_server(config.data_dir):
+    with held(config.data_dir, shared=uses_postgres(config)):
         async with AsyncExitStack() as stack:
             parts = await stack.enter_async_context(_parts(config))
             stop = Stop(parts.running_tasks, parts.stop_tasks)
@@ -107,7 +107,7 @@ class Parts:
     executor: Executor
     admission: Admission
     interpreter: Interpreter
-    database: SqliteDatabase
+    database: Database
     aborter: Aborter
 
     def running_tasks(self) -> int:
@@ -158,8 +158,8 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
     async with AsyncExitStack() as stack:
         clock = SystemClock()
         hub = Hub()
-        database = await _open_database(config, hub, clock)
-        stack.push_async_callback(database.close)
+        database = await open_database(config, hub, stack)
+        await database.write(lambda tx: seed_projects(tx, config.runs.seed_projects, clock.now()))
         key = load_or_create_key(config.data_dir / "url-signing.key")
         signer = UrlSigner(key)
         addresses = CallbackAddresses(key=key, base_url=_public_url(config, port))
@@ -201,15 +201,6 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
 
 async def _not_ready(_scope: object, _receive: object, _send: object) -> None:
     raise RuntimeError("a request came in before the application was built")
-
-
-async def _open_database(config: Config, hub: Hub, clock: SystemClock) -> SqliteDatabase:
-    engine = make_engine(config.sqlite_path)
-    upgrade(engine)
-    engine.dispose()
-    database = SqliteDatabase(config.sqlite_path, hub.publish)
-    await database.write(lambda tx: seed_projects(tx, config.runs.seed_projects, clock.now()))
-    return database
 
 
 def _public_url(config: Config, port: int) -> str:

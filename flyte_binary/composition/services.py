@@ -29,7 +29,7 @@ from flyte_binary.dataproxy.lookups import ActionLookup, ProjectLookup, TaskLook
 from flyte_binary.dataproxy.require import KnownProjects
 from flyte_binary.dataproxy.service import DataProxyService
 from flyte_binary.dataproxy.uploads import Uploads
-from flyte_binary.db.sqlite import SqliteDatabase
+from flyte_binary.db.database import Database
 from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.mount import ServiceMount
@@ -41,7 +41,7 @@ from flyte_binary.storage.disk import DiskStore
 
 def make_services(
     config: Config,
-    database: SqliteDatabase,
+    database: Database,
     hub: Hub,
     store: DiskStore,
     backend: LocalBackend,
@@ -98,7 +98,7 @@ def make_services(
 
 def _data_proxy(
     config: Config,
-    database: SqliteDatabase,
+    database: Database,
     hub: Hub,
     store: DiskStore,
     backend: LocalBackend,

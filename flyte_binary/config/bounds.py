@@ -66,3 +66,7 @@ URL = Matching(
     re.compile(r"|https?://[^/\s?#@]+/?", re.ASCII | re.IGNORECASE),
     'a scheme and host without a path, such as "https://flyte.example.com"',
 )
+POSTGRES_URL = Matching(
+    re.compile(r"|postgres(?:ql)?://[^\s#]*", re.ASCII),
+    'a URL such as "postgresql://user:password@host:5432/flyte"',
+)

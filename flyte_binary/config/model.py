@@ -14,12 +14,16 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from flyte_binary.config.bounds import HEADER, HOST, LISTEN, NAME, ORIGIN, URL, Between
+from flyte_binary.config.bounds import HEADER, HOST, LISTEN, NAME, ORIGIN, POSTGRES_URL, URL, Between
 
 
 def _key(name: str) -> Mapping[str, str]:
     """Metadata of a field whose YAML key is not its name in camelCase."""
     return {"key": name}
+
+
+_SECRET: Mapping[str, object] = {"secret": True}
+"""Metadata of a field that `check-config` does not print."""
 
 
 class LogLevel(Enum):
@@ -113,8 +117,50 @@ class Sqlite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Postgres:
+    """Used when `url` or `host` is set; needs the extra `postgres`."""
+
+    url: Annotated[str, POSTGRES_URL] = field(default="", metadata=_SECRET)
+    """`postgresql://user:password@host:5432/flyte?sslmode=require`, as libpq takes it: special characters
+    percent-encoded, several hosts separated by commas, `?host=/folder` for a unix socket. Instead of the settings that
+    follow, except for passwords from elsewhere. YAML: runs.database.postgres.url."""
+
+    host: str = ""
+    """Host of the database; several separated by commas, or the folder of a unix socket. YAML:
+    runs.database.postgres.host."""
+
+    port: Annotated[int, Between(1, 65535)] = 5432
+    """Its port. YAML: runs.database.postgres.port."""
+
+    dbname: str = field(default="flyte", metadata=_key("dbname"))
+    """Name of the database; it is created if the user may. YAML: runs.database.postgres.dbname."""
+
+    username: str = "postgres"
+    """YAML: runs.database.postgres.username."""
+
+    password: str = field(default="", metadata=_SECRET)
+    """YAML: runs.database.postgres.password."""
+
+    password_path: Path | None = None
+    """File that holds the password; read for every new connection. YAML: runs.database.postgres.passwordPath."""
+
+    password_command: tuple[str, ...] = ()
+    """Program and arguments that print the password, for tokens that expire; run for every new connection. YAML:
+    runs.database.postgres.passwordCommand."""
+
+    options: str = ""
+    """More parameters of the connection, as `name=value` separated by spaces: `sslmode=verify-full
+    sslrootcert=/etc/ca.pem`. YAML: runs.database.postgres.options."""
+
+    max_open_connections: Annotated[int, Between(5)] = 13
+    """Connections that one server opens at most: two that write, one that listens, the others read. YAML:
+    runs.database.postgres.maxOpenConnections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Database:
     sqlite: Sqlite = field(default_factory=Sqlite)
+    postgres: Postgres = field(default_factory=Postgres)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,8 @@ class Entry:
     """As documentation and messages spell it."""
     field: str
     kind: Scalar | ListOf | TextMap | Section
+    secret: bool = False
+    """Never shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def _section(cls: type) -> Section:
             key=field.metadata.get("key") or _camel_case(field.name.removesuffix("_bytes")),
             field=field.name,
             kind=_kind(hints[field.name], size=field.name.endswith("_bytes")),
+            secret=field.metadata.get("secret", False),
         )
         for field in dataclasses.fields(cls)
     ]

@@ -12,13 +12,18 @@ from flyte_binary.config.load import Loaded, settings
 from flyte_binary.config.schema import Scalar, leaves, schema
 from flyte_binary.config.units import format_duration, format_size
 
+HIDDEN = "********"
+
 
 def show(loaded: Loaded) -> str:
     """One line for each setting: `path: value`, and behind it its origin."""
-    sizes = {path for path, entry in leaves(schema()) if isinstance(entry.kind, Scalar) and entry.kind.size}
+    entries = dict(leaves(schema()))
+    sizes = {path for path, entry in entries.items() if isinstance(entry.kind, Scalar) and entry.kind.size}
+    secrets = {path for path, entry in entries.items() if entry.secret}
     lines: list[str] = []
     for path, value in settings(loaded.config).items():
-        line = f"{path}: {text_of(value, size=path in sizes)}"
+        shown = HIDDEN if path in secrets and value else text_of(value, size=path in sizes)
+        line = f"{path}: {shown}"
         lines.append(f"{line}  # {loaded.origins[path]}" if path in loaded.origins else line)
     return "\n".join([*lines, ""])
 

@@ -7,7 +7,7 @@ Passwords are asked for anew with every connection, so that tokens of cloud acco
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # asyncpg has no type annotations
@@ -17,6 +17,7 @@ import asyncpg
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
 
+from flyte_binary.db.postgres.trouble import sqlstate
 from flyte_binary.domain.errors import FailedPrecondition, Unavailable
 
 CONNECT_SECONDS = 10.0
@@ -71,7 +72,8 @@ class Address:
 
 async def connect(address: Address, *, application: str = "flyte-binary") -> Any:  # Any: asyncpg has no types
     """A connection of asyncpg's. Raises what asyncpg raises, and `Unavailable` without a password."""
-    return await asyncpg.connect(
+    driver: Any = asyncpg  # Any: as above
+    return await driver.connect(
         address.url,
         password=await address.password(),
         timeout=CONNECT_SECONDS,
@@ -123,9 +125,9 @@ async def _create(address: Address) -> None:
         escaped = address.name.replace('"', '""')
         await connection.execute(f'CREATE DATABASE "{escaped}"')
     except asyncpg.PostgresError as error:
-        if error.sqlstate != _EXISTS_ALREADY and not isinstance(error, asyncpg.UniqueViolationError):
+        if sqlstate(error) != _EXISTS_ALREADY and not isinstance(error, asyncpg.UniqueViolationError):
             raise FailedPrecondition(
-                f"the database {address.name!r} does not exist, and user and rights do not suffice to create it: {error}"
+                f"the database {address.name!r} does not exist, and this user may not create it: {error}"
             ) from error
     finally:
         await connection.close()
@@ -158,5 +160,3 @@ async def _said_by(command: Sequence[str]) -> str:
         complaint = complaints.decode(errors="replace").strip()[-500:]
         raise Unavailable(f"{where}: {command[0]!r} ended with {process.returncode}: {complaint}")
     return said.decode().strip()
-
-

@@ -114,7 +114,7 @@ class Writer:
             except _ConnectionLost as lost:
                 log.warning("the database is away", reason=str(lost), writes=len(batch))
                 await self._let_go()
-                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  # no secret
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # no secret
                 pause = min(pause * 2, _PAUSE_SECONDS[1])
             except Exception as error:
                 log.exception("the database did not commit", writes=len(batch))
@@ -151,7 +151,7 @@ class Writer:
                 await self._transaction([job], _run_guarded)
                 return
             except _Failed:
-                await asyncio.sleep(random.uniform(0.01, 0.05))  # noqa: S311  # no secret
+                await asyncio.sleep(random.uniform(0.01, 0.05))  # no secret
         try:
             await self._transaction([job], _run_guarded)
         except _Failed as error:

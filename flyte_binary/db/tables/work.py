@@ -134,6 +134,8 @@ actions = Table(
         sqlite_where=text(UNFINISHED_SQL),
         postgresql_where=text(UNFINISHED_SQL),
     ),
+    # Several servers look for what has changed (db/recent.py); with SQLite there is one.
+    Index("idx_actions_updated", "updated_at").ddl_if(dialect="postgresql"),
 )
 """One row an action: the only truth about it, and the work queue.
 
