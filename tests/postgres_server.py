@@ -12,7 +12,9 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -130,6 +132,14 @@ class PostgresServer:
             [str(programs() / program), *arguments], check=False, capture_output=True, text=True, **_account()
         )
         assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
+
+
+@contextmanager
+def reachable_folder() -> Generator[Path]:
+    """For a server of one's own, whoever it runs as."""
+    with tempfile.TemporaryDirectory(prefix="flyte-postgres-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @cache

@@ -39,3 +39,9 @@ def lost_connection(error: BaseException) -> bool:
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
     return sqlstate(error).startswith(_LATER)
+
+
+def first_line(error: BaseException) -> str:
+    """For logs; SQLAlchemy's errors go on with statements and links."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return (str(cause).splitlines() or [""])[0] or type(cause).__name__

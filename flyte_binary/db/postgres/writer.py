@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from flyte_binary.db.database import Operation, Publish
-from flyte_binary.db.postgres.trouble import lost_connection, try_again
+from flyte_binary.db.postgres.trouble import first_line, lost_connection, try_again
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import topics
 from flyte_binary.domain.errors import Unavailable
@@ -168,7 +168,7 @@ class Writer:
             transaction: int | None = await raw.fetchval("SELECT txid_current_if_assigned()")
         except Exception as error:
             if lost_connection(error):
-                raise _ConnectionLost(str(error) or type(error).__name__) from error
+                raise _ConnectionLost(first_line(error)) from error
             await self._roll_back()
             raise _Failed(str(error)) from error
         await self._end(raw, transaction)
@@ -186,7 +186,7 @@ class Writer:
                 await self._roll_back()
                 raise _Failed(str(error)) from error
             if transaction is not None and not await self._was_committed(transaction):
-                raise _ConnectionLost(str(error) or type(error).__name__) from error
+                raise _ConnectionLost(first_line(error)) from error
 
     async def _was_committed(self, transaction: int) -> bool:
         """Raises `Unavailable` if the database does not come back in time."""
