@@ -13,6 +13,9 @@ T = TypeVar("T")
 DEFAULT_THREADS = 8
 """Enough to keep a disk busy; a cold file server with more at once only gets slower."""
 
+CLOUD_THREADS = 32
+"""They wait for the network most of the time."""
+
 
 class StoreThreads:
     """Runs blocking functions; what finds no free thread waits its turn.
@@ -21,6 +24,7 @@ class StoreThreads:
     """
 
     def __init__(self, size: int = DEFAULT_THREADS) -> None:
+        self.size = size
         self._pool = ThreadPoolExecutor(max_workers=size, thread_name_prefix="store")
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,0 +1,54 @@
+"""How S3 is reached, and the client for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import boto3.session
+from botocore import UNSIGNED
+from botocore.config import Config
+
+CONNECT_SECONDS, READ_SECONDS = 5, 60
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Connection:
+    region: str = ""
+    endpoint: str = ""
+    """Of a store that is not Amazon's; it is asked in path style."""
+    access_key_id: str = ""
+    """Empty: whatever credentials boto3 finds by itself, such as those of a role."""
+    secret_key: str = ""
+    token: str = ""
+    """Of temporary credentials."""
+    v2_signing: bool = False
+    """The signatures of old, for stores that know no others."""
+    anonymous: bool = False
+
+
+def make_client(connection: S3Connection, *, connections: int) -> Any:  # Any: boto3 makes its clients at run time
+    """May be used by `connections` threads at once. Talks to nobody yet."""
+    path_style = bool(connection.endpoint)
+    config = Config(
+        signature_version=UNSIGNED if connection.anonymous else "s3" if connection.v2_signing else "s3v4",
+        s3={"addressing_style": "path" if path_style else "auto"},
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        max_pool_connections=connections,
+        # Signed URLs of a region's own host: the global one answers with a redirect, which the SDK does not follow.
+        region_name=connection.region or None,
+    )
+    session = cast("Any", boto3.session.Session())  # Any: as above
+    return session.client(
+        "s3",
+        endpoint_url=connection.endpoint or None,
+        aws_access_key_id=connection.access_key_id or None,
+        aws_secret_access_key=connection.secret_key or None,
+        aws_session_token=connection.token or None,
+        config=config,
+    )
