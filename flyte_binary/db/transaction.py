@@ -14,8 +14,10 @@ from flyte_binary.db.actions import Actions
 from flyte_binary.db.attempts import Attempts
 from flyte_binary.db.cache import CacheEntries
 from flyte_binary.db.events import Events
+from flyte_binary.db.leases import Leases
 from flyte_binary.db.projects import Projects
 from flyte_binary.db.tasks import Tasks, TaskSpecs
+from flyte_binary.db.triggers import Triggers
 from flyte_binary.domain import topics
 from flyte_binary.domain.ids import ActionId, ProjectId
 
@@ -70,5 +72,13 @@ class Transaction:
         return Projects(self.connection)
 
     @cached_property
+    def leases(self) -> Leases:
+        return Leases(self.connection)
+
+    @cached_property
     def cache(self) -> CacheEntries:
         return CacheEntries(self.connection)
+
+    @cached_property
+    def triggers(self) -> Triggers:
+        return Triggers(self.connection)

@@ -1,4 +1,4 @@
-"""Identifiers of runs, actions, attempts, tasks and projects.
+"""Identifiers of runs, actions, attempts, tasks, triggers and projects.
 
 The organisation is never part of an identity: the SDK sends `""`, `"127"` or `"local"` for one and
 the same server. It is accepted on the wire and dropped here.
@@ -101,3 +101,23 @@ class TaskId:
 
     def __str__(self) -> str:
         return f"{self.project}/{self.domain}/{self.name}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TriggerId:
+    project: str
+    domain: str
+    task_name: str
+    name: str
+
+    def to_proto(self) -> identifier_pb2.TriggerName:
+        return identifier_pb2.TriggerName(
+            project=self.project, domain=self.domain, task_name=self.task_name, name=self.name
+        )
+
+    @staticmethod
+    def from_proto(message: identifier_pb2.TriggerName) -> TriggerId:
+        return TriggerId(message.project, message.domain, message.task_name, message.name)
+
+    def __str__(self) -> str:
+        return f"{self.project}/{self.domain}/{self.task_name}/{self.name}"

@@ -17,6 +17,12 @@ WORK: Topic = ("work",)
 CACHE: Topic = ("cache",)
 """Keys: (stored key,) whose reservation was released or whose entry appeared."""
 
+TRIGGERS: Topic = ("triggers",)
+"""Keys: (project, domain, task name, trigger name) of each trigger that was deployed, changed or deleted."""
+
+SHARDS: Topic = ("shards",)
+"""One key: shards were given back for others to take."""
+
 
 def run(run_id: RunId) -> Topic:
     """Keys: (action name,) of each action of the run that changed."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from flyte_binary.db.tables.columns import metadata as metadata
+from flyte_binary.db.tables.servers import servers as servers
+from flyte_binary.db.tables.servers import shard_leases as shard_leases
+from flyte_binary.db.tables.triggers import trigger_revisions as trigger_revisions
+from flyte_binary.db.tables.triggers import triggers as triggers
 from flyte_binary.db.tables.work import UNFINISHED_SQL as UNFINISHED_SQL
 from flyte_binary.db.tables.work import action_events as action_events
 from flyte_binary.db.tables.work import actions as actions

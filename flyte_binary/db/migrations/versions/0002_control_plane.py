@@ -17,8 +17,63 @@ _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 def upgrade() -> None:
     """One function a service, in the order in which they came."""
     _several_servers()
+    _triggers()
 
 
 def _several_servers() -> None:
+    op.create_table(
+        "servers",
+        sa.Column("id", _TEXT, primary_key=True, nullable=False),
+        sa.Column("node", _TEXT, server_default="", nullable=False),
+        sa.Column("started_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+    )
+    op.create_table(
+        "shard_leases",
+        sa.Column("shard", sa.Integer(), primary_key=True, autoincrement=False, nullable=False),
+        sa.Column("owner", _TEXT, nullable=False),
+        sa.Column("epoch", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+    )
     if op.get_bind().dialect.name == "postgresql":
         op.create_index("idx_actions_updated", "actions", ["updated_at"])
+
+
+def _triggers() -> None:
+    op.create_table(
+        "triggers",
+        *_trigger_payload(),
+        sa.Column("latest_revision", sa.BigInteger(), nullable=False),
+        sa.Column("with_task", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("anchor", sa.BigInteger(), nullable=False),
+        sa.Column("next_due", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint("project", "domain", "task_name", "name"),
+    )
+    scheduled = sa.text("next_due IS NOT NULL")
+    op.create_index("idx_triggers_due", "triggers", ["next_due"], sqlite_where=scheduled, postgresql_where=scheduled)
+    listed = ["project", "domain", sa.text("active DESC"), sa.text("updated_at DESC")]
+    op.create_index("idx_triggers_listed", "triggers", listed)
+    op.create_table(
+        "trigger_revisions",
+        *_trigger_payload(),
+        sa.Column("revision", sa.BigInteger(), nullable=False),
+        sa.Column("action", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("project", "domain", "task_name", "name", "revision"),
+    )
+
+
+def _trigger_payload() -> list[sa.Column]:
+    return [
+        *(sa.Column(name, _TEXT, nullable=False) for name in ("project", "domain", "task_name", "name")),
+        sa.Column("spec", sa.LargeBinary(), nullable=False),
+        sa.Column("automation_spec", sa.LargeBinary(), nullable=False),
+        sa.Column("automation_type", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("task_version", _TEXT, server_default="", nullable=False),
+        sa.Column("active", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("deployed_by", sa.LargeBinary(), nullable=True),
+        sa.Column("updated_by", sa.LargeBinary(), nullable=True),
+        sa.Column("deployed_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("triggered_at", sa.BigInteger(), nullable=True),
+        sa.Column("deleted_at", sa.BigInteger(), nullable=True),
+    ]
