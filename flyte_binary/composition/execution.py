@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import psutil
 from prometheus_client import CollectorRegistry, Gauge
 
+from flyte_binary.composition.sharing import Sharing
 from flyte_binary.config.model import Config
 from flyte_binary.control.clock import SystemClock
 from flyte_binary.control.controller import Controller
-from flyte_binary.db.database import Database
 from flyte_binary.domain.callbacks import CallbackAddresses
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.executor.admission import Admission
@@ -28,6 +28,7 @@ from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.executor.reconciler import Reconciler
 from flyte_binary.executor.results import ResultReader
+from flyte_binary.executor.sharded import ShardedReconciler
 from flyte_binary.executor.standstill import Standstill
 from flyte_binary.executor.start import Starter
 from flyte_binary.executor.waiting import Waiting
@@ -47,7 +48,7 @@ class Execution:
 
 def make_execution(
     config: Config,
-    database: Database,
+    sharing: Sharing,
     hub: Hub,
     store: DiskStore,
     backend: LocalBackend,
@@ -57,9 +58,10 @@ def make_execution(
     addresses: CallbackAddresses,
 ) -> Execution:
     settings = config.executor
+    database = sharing.fenced
     facts = Facts()
     caching = Caching(store)
-    controller: Controller[ActionId] = Controller("executor", lambda key: reconciler.reconcile(key), workers=WORKERS)
+    controller: Controller[ActionId] = Controller("executor", lambda key: sharded.reconcile(key), workers=WORKERS)
     admission = Admission(
         cores=settings.cores or float(os.cpu_count() or 1),
         memory_bytes=settings.memory_bytes or psutil.virtual_memory().total,
@@ -81,7 +83,7 @@ def make_execution(
         caching=caching,
         concluder=concluder,
         clock=clock,
-        node=str(config.data_dir),
+        node=sharing.node,
         log_limit_bytes=settings.logs.max_size_bytes,
         runtime_versions=(interpreter.python, interpreter.flyte),
     )
@@ -103,6 +105,16 @@ def make_execution(
         conditions=Conditions(database, clock, Webhooks(addresses)),
         facts=facts,
         clock=clock,
+        node=sharing.node,
+    )
+    sharded = ShardedReconciler(
+        reconciler,
+        sharing.shards,
+        database=database,
+        admission=admission,
+        waiting=waiting,
+        leftovers=leftovers,
+        facts=facts,
     )
     executor = Executor(
         database=database,
@@ -115,6 +127,7 @@ def make_execution(
         standstill=Standstill(database, backend, admission),
         leftovers=leftovers,
         facts=facts,
+        shards=sharing.shards,
     )
     _gauge(registry, "flyte_executor_queue", "Actions that wait for a pass.", lambda: len(controller.queue))
     _gauge(registry, "flyte_executor_attempts", "Attempts that hold a share.", lambda: len(admission.holders()))

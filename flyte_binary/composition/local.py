@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from flyte_binary.composition.databases import uses_postgres
 from flyte_binary.config.model import Config
 from flyte_binary.config.paths import task_interpreter
 from flyte_binary.executor.local.settings import LocalSettings
@@ -20,6 +21,7 @@ def local_settings(config: Config, port: int) -> LocalSettings:
         interpreter=task_interpreter(executor, os.environ, Path(sys.executable)),
         environment={**environment, **executor.environment},
         fork_server=executor.fork_server,
+        server=f"server-{os.getpid()}" if uses_postgres(config) else "",
     )
 
 

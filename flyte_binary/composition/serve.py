@@ -21,6 +21,7 @@ from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_settings, loopback
 from flyte_binary.composition.services import make_services
+from flyte_binary.composition.sharing import share
 from flyte_binary.config.model import Config
 from flyte_binary.console.routes import console_folder, console_routes
 from flyte_binary.control.clock import SystemClock
@@ -160,6 +161,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         hub = Hub()
         database = await open_database(config, hub, stack)
         await database.write(lambda tx: seed_projects(tx, config.runs.seed_projects, clock.now()))
+        sharing = await share(config, database, hub)
         key = load_or_create_key(config.data_dir / "url-signing.key")
         signer = UrlSigner(key)
         addresses = CallbackAddresses(key=key, base_url=_public_url(config, port))
@@ -170,7 +172,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         stack.push_async_callback(backend.stop_serving)
         interpreter = await backend.start()
         registry = _registry()
-        execution = make_execution(config, database, hub, store, backend, interpreter, clock, registry, addresses)
+        execution = make_execution(config, sharing, hub, store, backend, interpreter, clock, registry, addresses)
         aborter = Aborter(database, clock)
         server.app = build_app(
             mount(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from functools import cache
@@ -51,6 +52,19 @@ def for_update(statement: Select[Any]) -> Select[Any]:  # Any: whatever columns 
 
 _SCHEMA_LOCK = 0x666C7974
 """Nobody else's number: four letters of the program's name."""
+
+
+def for_share(statement: Select[Any]) -> Select[Any]:  # Any: as above
+    """Keep others from changing the rows until the commit."""
+    return statement.with_for_update(read=True)
+
+
+def now_micros(connection: Connection) -> int:
+    """The database's clock, in microseconds since the epoch."""
+    if connection.dialect.name == "postgresql":
+        statement = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+        return connection.exec_driver_sql(statement).scalar_one()
+    return time.time_ns() // 1000
 
 
 @contextmanager

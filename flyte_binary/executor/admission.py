@@ -47,6 +47,7 @@ class Admission:
         """`slack_cores` come on top for requests that name no resources: a task that starts, reads
         and writes leaves its core idle half of the time, and nobody has asked for a core of their own."""
         self.cores = cores
+        self._all_cores, self._all_memory_bytes = cores, memory_bytes
         self._slack_cores = slack_cores
         self.memory_bytes = memory_bytes
         self.closed = False
@@ -108,6 +109,11 @@ class Admission:
         chosen = next((request for request in within if self._fits(request)), min(within, key=lambda r: r.asked_at))
         self._grant(chosen)
         return chosen.action
+
+    def shared_by(self, servers: int) -> None:
+        """So many servers start attempts on this node; each takes an equal part of it."""
+        part = max(1, servers)
+        self.cores, self.memory_bytes = self._all_cores / part, self._all_memory_bytes // part
 
     def serve(self, *, now: float) -> None:
         self._serve(now)

@@ -10,6 +10,7 @@ import structlog
 from flyteidl2.workflow import run_definition_pb2
 
 from flyte_binary.control.controller import Controller
+from flyte_binary.control.shards import Shards
 from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow, AttemptRow
 from flyte_binary.db.transaction import Transaction
@@ -46,6 +47,7 @@ class Executor:
         standstill: Standstill,
         leftovers: Leftovers,
         facts: Facts,
+        shards: Shards,
     ) -> None:
         self._database = database
         self._hub = hub
@@ -57,6 +59,8 @@ class Executor:
         self._standstill = standstill
         self._leftovers = leftovers
         self._facts = facts
+        self._shards = shards
+        self._taken = asyncio.Event()
 
     async def run(self, started: Callable[[], None] | None = None) -> None:
         """Work until cancelled. Attempts go on running; whoever starts next adopts them."""
@@ -70,6 +74,8 @@ class Executor:
                     ("executor-cache", self._follow_cache(cache.wait)),
                     ("executor-backend", self._follow_backend()),
                     ("executor-standstill", self._standstill.watch()),
+                    ("executor-shards", self._shards.run(self._taken.set, self._admission.shared_by)),
+                    ("executor-adoption", self._follow_shards()),
                     ("executor-controller", self._controller.run()),
                 ):
                     group.create_task(loop, name=name)
@@ -77,7 +83,8 @@ class Executor:
     async def _adopt(self) -> None:
         """Take over what is there: who waits for whom, what runs, what is owed."""
         unfinished, opened, ending = await self._database.read(self._found)
-        live = await self._live(opened)
+        ours = [attempt for attempt in opened if self._shards.lease_of(attempt.id.action) is not None]
+        live = await self._live(ours)
         for request in [request for _, request, _ in unfinished] + [*ending]:
             if request is not None and request.action in live:
                 self._admission.adopt(request)
@@ -86,7 +93,7 @@ class Executor:
                 self._waiting.note(row, run)
         for key in {row.id for row, _, _ in unfinished} | {attempt.id.action for attempt in opened}:
             self._controller.queue.add(key)
-        if unfinished:
+        if ours:
             log.info("taking over", unfinished_actions=len(unfinished), live_attempts=len(live))
 
     def _found(self, tx: Transaction) -> tuple[list[_Found], list[AttemptRow], list[Request | None]]:
@@ -115,6 +122,12 @@ class Executor:
         while True:
             for project, domain, run, name in await wait():
                 self._controller.queue.add(ActionId(project, domain, run, name))
+
+    async def _follow_shards(self) -> None:
+        while True:
+            await self._taken.wait()
+            self._taken.clear()
+            await self._adopt()
 
     async def _follow_cache(self, wait: Callable[[], Awaitable[set[topics.Key]]]) -> None:
         while True:

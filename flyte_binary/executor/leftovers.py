@@ -56,6 +56,10 @@ class Leftovers:
         """The backend has told of it; the next pass over its action sees to it that somebody wants it."""
         self._existing.setdefault(attempt.action, set()).add(attempt)
 
+    def not_ours(self, action: ActionId) -> None:
+        """Another server sees to what exists of it."""
+        self._existing.pop(action, None)
+
     async def settle(self, action: ActionId, opened: list[AttemptRow], over: list[AttemptRow]) -> Owed:
         """`opened` are all attempts for which something is owed, `over` those of them that have ended
         as far as the action goes."""

@@ -75,7 +75,10 @@ class Reconciler:
         conditions: Conditions,
         facts: Facts,
         clock: Clock,
+        node: str,
     ) -> None:
+        """`node` is where this server's attempts run; those of another are lost with it."""
+        self._node = node
         self._database = database
         self._backend = backend
         self._admission = admission
@@ -112,7 +115,7 @@ class Reconciler:
     async def _reconcile_task(self, view: View, task: TaskFacts, *, blocked: bool) -> float | None:
         """`blocked` while a process of an earlier attempt still runs: the next one is not launched beside it."""
         current = view.current()
-        state = None if current is None else await self._backend.observe(current.id, current.nonce)
+        state = None if current is None else await self._observe(current)
         limits = running_limits(view.row, current, task.limits, began_at=view.began_at)
         over = expired(limits, self._clock)
         # What has ended, ended as it did, however late that is found (after a restart of the server).
@@ -127,7 +130,8 @@ class Reconciler:
         return soonest(next_limit, await self._starter.start(view.row, task, view.run))
 
     async def _follow(self, view: View, task: TaskFacts, attempt: AttemptRow, state: AttemptState) -> float | None:
-        if state.phase is AttemptPhase.ABSENT and view.row.phase == Phase.INITIALIZING:
+        here = attempt.node == self._node
+        if state.phase is AttemptPhase.ABSENT and view.row.phase == Phase.INITIALIZING and here:
             # Either the server fell between the intent and the launch, or the attempt is lost: the
             # launch tells, since the same nonce is never launched twice.
             state = await self._starter.launch_again(view.row, task, view.run, attempt)
@@ -143,6 +147,11 @@ class Reconciler:
                 # The process is gone, and its share free, before the outcome is even read.
                 self._admission.release(view.row.id, now=time.monotonic())
                 return await self._conclude(view, task, attempt, state)
+
+    async def _observe(self, attempt: AttemptRow) -> AttemptState:
+        if attempt.node != self._node:
+            return AttemptState(phase=AttemptPhase.ABSENT)
+        return await self._backend.observe(attempt.id, attempt.nonce)
 
     async def _conclude(self, view: View, task: TaskFacts, attempt: AttemptRow, state: AttemptState) -> float | None:
         """What follows from an end is done at once, rather than in the pass that a hint would bring."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.control.controller import Controller
+from flyte_binary.control.shards import EveryShard, Shards
 from flyte_binary.db.database import Database
 from flyte_binary.domain.callbacks import CallbackAddresses
 from flyte_binary.domain.ids import ActionId
@@ -21,6 +22,7 @@ from flyte_binary.executor.family import Family
 from flyte_binary.executor.leftovers import Leftovers
 from flyte_binary.executor.reconciler import Reconciler
 from flyte_binary.executor.results import ResultReader
+from flyte_binary.executor.sharded import ShardedReconciler
 from flyte_binary.executor.standstill import Standstill
 from flyte_binary.executor.start import Starter
 from flyte_binary.executor.waiting import Waiting
@@ -46,11 +48,13 @@ class Server:
         cores: float,
         memory_bytes: int,
         caps: Caps,
+        shards: Shards | None = None,
     ) -> None:
+        shards = shards or EveryShard()
         facts = Facts()
         caching = Caching(store)
         self.controller: Controller[ActionId] = Controller(
-            "executor", lambda key: self.reconciler.reconcile(key), workers=4
+            "executor", lambda key: self.sharded.reconcile(key), workers=4
         )
         self.admission = Admission(cores=cores, memory_bytes=memory_bytes, wake=self.controller.queue.add)
         self.standstill = Standstill(database, backend, self.admission)
@@ -81,6 +85,16 @@ class Server:
             ),
             facts=facts,
             clock=clock,
+            node="here",
+        )
+        self.sharded = ShardedReconciler(
+            self.reconciler,
+            shards,
+            database=database,
+            admission=self.admission,
+            waiting=waiting,
+            leftovers=leftovers,
+            facts=facts,
         )
         self.executor = Executor(
             database=database,
@@ -93,6 +107,7 @@ class Server:
             standstill=self.standstill,
             leftovers=leftovers,
             facts=facts,
+            shards=shards,
         )
         self._running: asyncio.Task[None] | None = None
 

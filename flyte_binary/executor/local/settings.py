@@ -54,17 +54,20 @@ class LocalSettings:
     scan_interval: timedelta = timedelta(seconds=5)
     """How often living attempts are looked at without a hint."""
 
+    server: str = ""
+    """Tells servers apart that share `folder`; empty where one has it for itself."""
+
     @property
     def attempts(self) -> Path:
         return self.folder / "attempts"
 
     @property
     def bundles(self) -> Path:
-        return self.folder / "bundles"
+        return self.folder / "bundles" / self.server if self.server else self.folder / "bundles"
 
     @property
     def hints(self) -> Path:
-        return self.folder / "hints"
+        return self.folder / (f"hints-{self.server}" if self.server else "hints")
 
     def interpreter_of(self, image: str) -> Path:
         return self.interpreters.get(image, self.interpreter)
