@@ -34,7 +34,7 @@ from flyte_binary.executor.start import Starter
 from flyte_binary.executor.waiting import Waiting
 from flyte_binary.executor.webhooks import Webhooks
 from flyte_binary.live.hub import Hub
-from flyte_binary.storage.disk import DiskStore
+from flyte_binary.storage.store import ObjectStore
 
 WORKERS = 16
 """Passes at the same time; each mostly waits for the database or the backend."""
@@ -50,7 +50,7 @@ def make_execution(
     config: Config,
     sharing: Sharing,
     hub: Hub,
-    store: DiskStore,
+    store: ObjectStore,
     backend: LocalBackend,
     interpreter: Interpreter,
     clock: SystemClock,

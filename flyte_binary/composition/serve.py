@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -22,10 +22,10 @@ from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_settings, loopback
 from flyte_binary.composition.services import make_services
 from flyte_binary.composition.sharing import share
+from flyte_binary.composition.stores import open_store
 from flyte_binary.config.model import Config
 from flyte_binary.console.routes import console_folder, console_routes
 from flyte_binary.control.clock import SystemClock
-from flyte_binary.dataproxy.signed_routes import signed_routes
 from flyte_binary.db.database import Database
 from flyte_binary.domain.callbacks import CallbackAddresses
 from flyte_binary.executor.admission import Admission
@@ -43,7 +43,6 @@ from flyte_binary.rpc.identity import OpenAccess, TrustedPeers
 from flyte_binary.rpc.mount import mount
 from flyte_binary.runs.projects.service import seed_projects
 from flyte_binary.server import AddressInUse, Server, build_app
-from flyte_binary.storage.disk import DiskStore
 from flyte_binary.storage.signed import UrlSigner, load_or_create_key
 from flyte_binary.terminal import Facts as BannerFacts
 from flyte_binary.terminal import banner
@@ -165,10 +164,9 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         key = load_or_create_key(config.data_dir / "url-signing.key")
         signer = UrlSigner(key)
         addresses = CallbackAddresses(key=key, base_url=_public_url(config, port))
-        store = DiskStore(Path(config.store_uri), signer)
-        await store.prepare()
-        stack.callback(store.close)
-        backend = LocalBackend(local_settings(config, port), store)
+        opened = await open_store(config, signer, stack, os.environ)
+        store = opened.store
+        backend = LocalBackend(local_settings(config, port, opened.task_environment), store)
         stack.push_async_callback(backend.stop_serving)
         interpreter = await backend.start()
         registry = _registry()
@@ -181,7 +179,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             ),
             drain=drain,
             routes=[
-                *signed_routes(store, signer, max_upload_bytes=config.dataproxy.upload.max_size_bytes),
+                *opened.routes,
                 *well_known_routes(),
                 *console_routes(console_folder()),
                 *Callbacks(database, Signaller(database, clock), addresses).routes(),

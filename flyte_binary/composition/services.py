@@ -19,7 +19,7 @@ from flyte_binary.cache.reservations import Heartbeats
 from flyte_binary.cache.service import CacheService
 from flyte_binary.config.model import Config
 from flyte_binary.control.clock import SystemClock
-from flyte_binary.dataproxy.action_data import ActionDataReader
+from flyte_binary.dataproxy.action_data import MESSAGE_LIMIT_BYTES, ActionDataReader
 from flyte_binary.dataproxy.cluster import ClusterService
 from flyte_binary.dataproxy.download_links import DownloadLinks
 from flyte_binary.dataproxy.images import ImageService
@@ -36,14 +36,14 @@ from flyte_binary.rpc.mount import ServiceMount
 from flyte_binary.runs.projects.service import ProjectService
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
-from flyte_binary.storage.disk import DiskStore
+from flyte_binary.storage.store import ObjectStore
 
 
 def make_services(
     config: Config,
     database: Database,
     hub: Hub,
-    store: DiskStore,
+    store: ObjectStore,
     backend: LocalBackend,
     clock: SystemClock,
     aborter: Aborter,
@@ -100,7 +100,7 @@ def _data_proxy(
     config: Config,
     database: Database,
     hub: Hub,
-    store: DiskStore,
+    store: ObjectStore,
     backend: LocalBackend,
     domains: list[str],
 ) -> DataProxyService:
@@ -109,7 +109,11 @@ def _data_proxy(
     return DataProxyService(
         uploads=Uploads(store, projects, config.dataproxy.upload),
         inputs=InputUploads(store, projects, tasks),
-        data=ActionDataReader(store, actions),
+        data=ActionDataReader(store, actions, limit_bytes=_download_limit_bytes(config)),
         links=DownloadLinks(store, actions, tasks, config.dataproxy.download),
         logs=LogTails(actions, backend, store, hub),
     )
+
+
+def _download_limit_bytes(config: Config) -> int:
+    return config.storage.limits.max_download_mbs * 1024 * 1024 or MESSAGE_LIMIT_BYTES

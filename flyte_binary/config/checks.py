@@ -7,6 +7,8 @@ from ipaddress import ip_address, ip_network
 
 from flyte_binary.config.errors import Problem
 from flyte_binary.config.model import Config
+from flyte_binary.config.stores import SIGNED_PUT_LIMITS, WrongStorage, signing_config, store_choice
+from flyte_binary.config.units import format_size
 
 Found = Iterator[tuple[str, str]]
 """The paths of wrong settings, each with what is wrong."""
@@ -39,15 +41,18 @@ def _address(config: Config) -> Found:
 
 
 def _store(config: Config) -> Found:
-    prefix = config.runs.storage_prefix
-    scheme, separator, _ = prefix.partition("://")
-    if separator and scheme != "file":
+    try:
+        choice = store_choice(config)
+        signing_config(config)
+    except WrongStorage as error:
+        yield error.path, str(error)
+        return
+    most = SIGNED_PUT_LIMITS.get(choice.kind)
+    if most is not None and config.dataproxy.upload.max_size_bytes > most:
         yield (
-            "runs.storagePrefix",
-            f"found a {scheme}:// address; this version stores on the local disk only: expected an absolute path",
+            "dataproxy.upload.maxSize",
+            f"is more than one PUT to a {choice.kind.scheme}:// store may have; expected {format_size(most)} or less",
         )
-    elif prefix and not config.store_uri.startswith("/"):
-        yield "runs.storagePrefix", f'found "{prefix}"; expected an absolute path, such as "/var/lib/flyte/store"'
 
 
 def _domains(config: Config) -> Found:

@@ -183,8 +183,9 @@ class IdentityHeaders:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
     storage_prefix: str = ""
-    """Where inputs, outputs, code and logs are stored: an absolute path (or `file:///...`). Default: `store` in
-    `dataDir`. YAML: runs.storagePrefix."""
+    """Where inputs, outputs, code and logs are stored: an absolute path (or `file:///...`), or `s3://bucket/folder`,
+    `gs://...`, `abfs://...`. Default: the container that `storage` names, or `store` in `dataDir`. YAML:
+    runs.storagePrefix."""
 
     seed_projects: tuple[Annotated[str, NAME], ...] = ("flytesnacks",)
     """Projects that the start creates if they do not exist. YAML: runs.seedProjects."""
@@ -199,6 +200,177 @@ class Runs:
     server: Server = field(default_factory=Server)
     database: Database = field(default_factory=Database)
     identity_headers: IdentityHeaders = field(default_factory=IdentityHeaders)
+
+
+class StorageType(Enum):
+    AUTO = "auto"
+    STOW = "stow"
+    LOCAL = "local"
+    S3 = "s3"
+    MINIO = "minio"
+
+
+class StowKind(Enum):
+    S3 = "s3"
+    GOOGLE = "google"
+    AZURE = "azure"
+    LOCAL = "local"
+
+    @classmethod
+    def _missing_(cls, value: object) -> StowKind | None:
+        """The provider's name, as the reference's chart has it, too."""
+        return cls.GOOGLE if str(value).lower() in ("gcs", "gs") else None
+
+
+class StoreAuth(Enum):
+    AUTO = "auto"
+    ACCESSKEY = "accesskey"
+    IAM = "iam"
+    ANONYMOUS = "anonymous"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StowConfig:
+    auth_type: StoreAuth = field(default=StoreAuth.AUTO, metadata=_key("auth_type"))
+    """`accesskey`: the keys given here. `iam`: what the cloud's own programs find (variables, files, the role of the
+    machine). `auto`: the keys if they are given, else `iam`. `anonymous`: none. YAML: storage.stow.config.auth_type."""
+
+    access_key_id: str = field(default="", metadata=_key("access_key_id"))
+    """S3: the key's public half. YAML: storage.stow.config.access_key_id."""
+
+    secret_key: str = field(default="", metadata={**_key("secret_key"), **_SECRET})
+    """S3: the key's secret half. YAML: storage.stow.config.secret_key."""
+
+    secret_key_path: Path | None = field(default=None, metadata=_key("secret_key_path"))
+    """S3: file that holds the secret key, instead of `secret_key`. YAML: storage.stow.config.secret_key_path."""
+
+    token: str = field(default="", metadata=_SECRET)
+    """S3: of temporary credentials. YAML: storage.stow.config.token."""
+
+    region: str = "us-east-1"
+    """S3; `auto` for some compatibles. YAML: storage.stow.config.region."""
+
+    endpoint: str = ""
+    """URL of a store that is not the cloud's own (an S3 compatible is asked in path style, an Azure one with the
+    account as the URL's path). Empty: the cloud's. YAML: storage.stow.config.endpoint."""
+
+    disable_ssl: bool = field(default=False, metadata=_key("disable_ssl"))
+    """Plain HTTP, where `endpoint` has no scheme. YAML: storage.stow.config.disable_ssl."""
+
+    v2_signing: bool = field(default=False, metadata=_key("v2_signing"))
+    """S3: the signatures of old, for stores that know no others. YAML: storage.stow.config.v2_signing."""
+
+    project_id: str = field(default="", metadata=_key("project_id"))
+    """Google: the project that pays for the requests. YAML: storage.stow.config.project_id."""
+
+    json: str = field(default="", metadata=_SECRET)
+    """Google: the credentials as JSON, or the path of a file with them. Empty: Application Default Credentials. YAML:
+    storage.stow.config.json."""
+
+    scopes: tuple[str, ...] = ()
+    """Google: OAuth scopes instead of the default. YAML: storage.stow.config.scopes."""
+
+    signing_account: str = field(default="", metadata=_key("signing_account"))
+    """Google: e-mail of the service account whose name signed URLs carry, where the credentials have no key and do not
+    tell. They need `iam.serviceAccounts.signBlob` on it. YAML: storage.stow.config.signing_account."""
+
+    iam_endpoint: str = field(default="https://iamcredentials.googleapis.com", metadata=_key("iam_endpoint"))
+    """Google: where to have URLs signed. YAML: storage.stow.config.iam_endpoint."""
+
+    account: str = ""
+    """Azure: name of the storage account. YAML: storage.stow.config.account."""
+
+    key: str = field(default="", metadata=_SECRET)
+    """Azure: key of the account. Empty: the credentials that Azure's programs find; signed URLs are made with a user
+    delegation key then. YAML: storage.stow.config.key."""
+
+    domain_suffix: str = field(default="core.windows.net", metadata=_key("domain_suffix"))
+    """Azure: of another cloud, such as `core.usgovcloudapi.net`. YAML: storage.stow.config.domain_suffix."""
+
+    base_url: str = field(default="", metadata=_key("base_url"))
+    """Azure: the older name of `endpoint`. YAML: storage.stow.config.base_url."""
+
+    upload_concurrency: Annotated[int, Between(1, 64)] = field(default=4, metadata=_key("upload_concurrency"))
+    """Azure: blocks of a large file that are sent at the same time. YAML: storage.stow.config.upload_concurrency."""
+
+    path: Path | None = None
+    """Local: the folder, if `runs.storagePrefix` names none. YAML: storage.stow.config.path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stow:
+    kind: StowKind = StowKind.S3
+    """Which cloud, with `type: stow`. YAML: storage.stow.kind."""
+
+    config: StowConfig = field(default_factory=StowConfig)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageConnection:
+    """The older way to say how S3 is reached; what `storage.stow.config` says comes first."""
+
+    endpoint: str = ""
+    """See `storage.stow.config.endpoint`. YAML: storage.connection.endpoint."""
+
+    auth_type: StoreAuth = field(default=StoreAuth.AUTO, metadata=_key("auth-type"))
+    """See `storage.stow.config.auth_type`. YAML: storage.connection.auth-type."""
+
+    access_key: str = field(default="", metadata=_key("access-key"))
+    """See `storage.stow.config.access_key_id`. YAML: storage.connection.access-key."""
+
+    secret_key: str = field(default="", metadata={**_key("secret-key"), **_SECRET})
+    """See `storage.stow.config.secret_key`. YAML: storage.connection.secret-key."""
+
+    region: str = ""
+    """See `storage.stow.config.region`. YAML: storage.connection.region."""
+
+    disable_ssl: bool = field(default=False, metadata=_key("disable-ssl"))
+    """See `storage.stow.config.disable_ssl`. YAML: storage.connection.disable-ssl."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedUrls:
+    stow_config_override: Mapping[str, str] = field(default_factory=dict[str, str], metadata=_SECRET)
+    """What of `storage.stow.config` is different for signed URLs: `{endpoint: "https://s3.example.com"}` where clients
+    reach the store under another address than this server does. YAML: storage.signedURL.stowConfigOverride."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageLimits:
+    max_download_mbs: Annotated[int, Between(0, 2047)] = field(default=64, metadata=_key("maxDownloadMBs"))
+    """Largest inputs or outputs that are sent to a client, in MiB; 0 is the most that a message holds, 2 GiB. YAML:
+    storage.limits.maxDownloadMBs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    type: StorageType = StorageType.AUTO
+    """`stow` is the cloud of `stow.kind`, `minio` is `s3`. `auto`: the cloud of the scheme of `runs.storagePrefix`
+    (`s3`, `gs`, `abfs`), or of `stow.kind` if a container is named here, else the local disk. YAML: storage.type."""
+
+    container: str = ""
+    """Bucket or container of the store, if `runs.storagePrefix` names none. All of it may be used. YAML:
+    storage.container."""
+
+    metadata_container: str = ""
+    """Bucket or container that holds everything that this server itself writes; before `container`. YAML:
+    storage.metadataContainer."""
+
+    enable_multicontainer: bool = field(default=False, metadata=_key("enable-multicontainer"))
+    """Runs may name any bucket that the credentials reach for what they read and write through this server. YAML:
+    storage.enable-multicontainer."""
+
+    allowed_containers: tuple[str, ...] = ()
+    """Other buckets that they may name. YAML: storage.allowedContainers."""
+
+    share_credentials: bool = True
+    """Local attempts get the address of the store and the credentials given here, or else those that this server's own
+    environment has, as variables. YAML: storage.shareCredentials."""
+
+    stow: Stow = field(default_factory=Stow)
+    connection: StorageConnection = field(default_factory=StorageConnection)
+    signed_url: SignedUrls = field(default_factory=SignedUrls, metadata=_key("signedURL"))
+    limits: StorageLimits = field(default_factory=StorageLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +466,7 @@ class Config:
     """Folder of everything that this server keeps: database, object store, running attempts. YAML: dataDir."""
 
     runs: Runs = field(default_factory=Runs)
+    storage: Storage = field(default_factory=Storage)
     dataproxy: Dataproxy = field(default_factory=Dataproxy)
     cache_service: CacheService = field(default_factory=CacheService, metadata=_key("cache_service"))
     executor: Executor = field(default_factory=Executor)
@@ -302,9 +475,3 @@ class Config:
     @property
     def sqlite_path(self) -> Path:
         return self.runs.database.sqlite.path or self.data_dir / "flyte.db"
-
-    @property
-    def store_uri(self) -> str:
-        """Base URI of the object store; on the local disk a plain absolute path, never `file://`, which the SDK
-        misreads in a raw-data prefix."""
-        return self.runs.storage_prefix.removeprefix("file://").rstrip("/") or str(self.data_dir / "store")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from flyte_binary.config.errors import Problem
 from flyte_binary.config.model import Config, Executor
+from flyte_binary.config.stores import StoreKind, store_choice
 
 
 def task_interpreter(executor: Executor, environ: Mapping[str, str], own: Path) -> Path:
@@ -49,8 +50,12 @@ def check_address(config: Config, origins: Mapping[str, str]) -> list[Problem]:
 
 def _path_problems(config: Config) -> Iterator[tuple[str, str]]:
     folders = [("dataDir", config.data_dir)]
-    if config.runs.storage_prefix:
-        folders.append(("runs.storagePrefix", Path(config.store_uri)))
+    store = store_choice(config)
+    if config.runs.storage_prefix and store.kind is StoreKind.DISK:
+        folders.append(("runs.storagePrefix", Path(store.base_uri)))
+    secret = config.storage.stow.config.secret_key_path
+    if secret is not None and not os.access(secret, os.R_OK):
+        yield "storage.stow.config.secret_key_path", f"{secret} is not there, or this user may not read it"
     if config.runs.database.sqlite.path is not None:
         folders.append(("runs.database.sqlite.path", config.sqlite_path.parent))
     for path, folder in folders:

@@ -17,6 +17,9 @@ from flyte_binary.storage.store import ObjectStore
 DEFAULT_LIMIT_BYTES = 64 * 1024 * 1024
 """For inputs and outputs each. Values that are meant to be larger (files, dataframes) are stored beside them."""
 
+MESSAGE_LIMIT_BYTES = 2**31 - 1
+"""More than that no protobuf message can be."""
+
 _LARGE_BYTES = 256 * 1024
 """From here on, parsing takes milliseconds and leaves the event loop."""
 

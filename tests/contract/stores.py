@@ -12,7 +12,8 @@ from typing import Any
 
 from flyte_binary.storage.buckets import Buckets
 from flyte_binary.storage.disk import DiskStore
-from flyte_binary.storage.s3.client import S3Connection, make_client
+from flyte_binary.storage.s3.client import make_client
+from flyte_binary.storage.s3.connection import S3Connection
 from flyte_binary.storage.s3.store import S3Store
 from flyte_binary.storage.signed import UrlSigner
 from flyte_binary.storage.store import ObjectStore

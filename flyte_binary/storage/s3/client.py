@@ -1,31 +1,17 @@
-"""How S3 is reached, and the client for that."""
+"""A client of boto3, as this store wants it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import boto3.session
 from botocore import UNSIGNED
 from botocore.config import Config
 
+from flyte_binary.storage.s3.connection import S3Connection
+
 CONNECT_SECONDS, READ_SECONDS = 5, 60
 ATTEMPTS = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class S3Connection:
-    region: str = ""
-    endpoint: str = ""
-    """Of a store that is not Amazon's; it is asked in path style."""
-    access_key_id: str = ""
-    """Empty: whatever credentials boto3 finds by itself, such as those of a role."""
-    secret_key: str = ""
-    token: str = ""
-    """Of temporary credentials."""
-    v2_signing: bool = False
-    """The signatures of old, for stores that know no others."""
-    anonymous: bool = False
 
 
 def make_client(connection: S3Connection, *, connections: int) -> Any:  # Any: boto3 makes its clients at run time

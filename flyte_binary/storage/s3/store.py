@@ -17,16 +17,14 @@ from flyte_binary.domain.errors import NotFound
 from flyte_binary.storage.buckets import Buckets, ObjectName
 from flyte_binary.storage.content import MD5_METADATA, TooLarge, base64_of, md5_in, md5_of
 from flyte_binary.storage.probe import probe
-from flyte_binary.storage.s3.client import S3Connection, make_client
+from flyte_binary.storage.s3.client import make_client
+from flyte_binary.storage.s3.connection import S3Connection
 from flyte_binary.storage.s3.deletion import DELETED_AT_ONCE, delete_objects
 from flyte_binary.storage.s3.errors import s3_errors, translated
 from flyte_binary.storage.s3.reads import md5_of_object, read_object
 from flyte_binary.storage.s3.upload import PART_BYTES, upload_file
 from flyte_binary.storage.store import ListedObject, ObjectInfo, ObjectPage, SignedUrl, Verb
 from flyte_binary.storage.threads import StoreThreads
-
-SIGNED_PUT_LIMIT_BYTES = 5 * 1024**3
-"""The largest object that one PUT may make; more needs a multipart upload, which no signed URL is for."""
 
 
 class S3Store:

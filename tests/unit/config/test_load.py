@@ -10,6 +10,7 @@ import pytest
 from flyte_binary.config.errors import ConfigError
 from flyte_binary.config.load import Loaded, load_config
 from flyte_binary.config.model import Config, Domain, LogFormat, LogLevel
+from flyte_binary.config.stores import store_choice
 
 
 def problems(**sources: object) -> list[str]:
@@ -35,7 +36,7 @@ def test_nothing_need_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     assert (config.runs.server.host, config.runs.server.port) == ("127.0.0.1", 30080)
     assert config.data_dir == tmp_path / ".flyte-binary"
     assert config.sqlite_path == tmp_path / ".flyte-binary/flyte.db"
-    assert config.store_uri == str(tmp_path / ".flyte-binary/store")
+    assert store_choice(config).base_uri == str(tmp_path / ".flyte-binary/store")
     assert [domain.id for domain in config.runs.domains] == ["development", "production", "staging"]
     assert config.runs.seed_projects == ("flytesnacks",)
 
@@ -178,7 +179,7 @@ def test_the_reference_backends_log_levels_are_understood(text: str, level: LogL
 
 
 def test_a_file_address_of_the_store_becomes_a_plain_path(tmp_path: Path):
-    assert from_yaml(tmp_path, "runs: {storagePrefix: 'file:///data/flyte/'}").store_uri == "/data/flyte"
+    assert store_choice(from_yaml(tmp_path, "runs: {storagePrefix: 'file:///data/flyte/'}")).base_uri == "/data/flyte"
 
 
 def test_a_relative_or_home_path_becomes_an_absolute_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -239,7 +240,7 @@ def test_everything_that_is_wrong_is_said_at_once_with_key_place_found_and_expec
         ("runs.server.publicUrl=flyte.example.com", "expected a scheme and host"),
         ("runs.identityHeaders.trustedPeers=10.0.0.0/33", "expected an IP address, or a network"),
         ("runs.identityHeaders.subjectHeader=a b", "expected the name of an HTTP header"),
-        ("runs.storagePrefix=s3://bucket", "this version stores on the local disk only"),
+        ("runs.storagePrefix=ftp://host/x", "expected an absolute path, or s3://, gs:// or abfs:// and a bucket"),
         ("runs.storagePrefix=relative", "expected an absolute path"),
         ("dataproxy.upload.storagePrefix=../x", "expected a relative path"),
         ("executor.passEnvironment=A=B", "expected the name of an environment variable"),
