@@ -8,7 +8,7 @@ if the name turns out to be taken.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from flyteidl2.task import task_definition_pb2
 from flyteidl2.workflow import run_service_pb2
@@ -34,6 +34,7 @@ from flyte_binary.runs.plan import (
     run_output_base,
 )
 from flyte_binary.runs.projects.scope import require_domain, require_project
+from flyte_binary.runs.triggers.orders import TriggerOrders
 from flyte_binary.runs.view.action import run_of
 from flyte_binary.storage.store import ObjectStore
 
@@ -44,47 +45,63 @@ class RunCreator:
         self._store = store
         self._clock = clock
         self._domains = domains
+        self._trigger_orders = TriggerOrders(database, store, clock)
 
     async def create(
         self, request: run_service_pb2.CreateRunRequest, caller: Caller
     ) -> run_service_pb2.CreateRunResponse:
         """Raises `InvalidArgument` naming the field, `NotFound` for an unknown project, domain, task or trigger, and
         `AlreadyExists` if the name is taken."""
-        order = order_from(request)
+        plan = await self.start(order_from(request), stored_identity_of(caller), caller.subject)
+        return run_service_pb2.CreateRunResponse(run=run_of(plan.row, plan.run_spec))
+
+    async def start(
+        self,
+        order: RunOrder,
+        created_by: bytes | None,
+        created_by_subject: str,
+        *,
+        before: Callable[[Transaction], None] | None = None,
+    ) -> RunPlan:
+        """`create` for an order that has been checked. `before` is part of the transaction that makes the run, and
+        keeps it from being made by raising."""
         require_domain(order.run.domain, self._domains)
+        if order.trigger is not None:
+            order = await self._trigger_orders.completed(order)
         self._require_in_store("run_spec.run_base_dir", order.run_spec.run_base_dir)
         if order.offloaded is not None:
             self._require_in_store("offloaded_input_data.uri", order.offloaded.uri)
-        _refuse_trigger(order)
         spec = order.spec
         if order.offloaded is not None:
             inputs = offloaded_inputs(order)
         else:
             spec = await self._database.point(lambda tx: _admitted(tx, order))
             inputs = await self._put_inputs(order, spec)
-        ready = None if spec is None else self._plan(order, spec, inputs, caller)
+
+        def planned(found: task_definition_pb2.TaskSpec) -> RunPlan:
+            return plan_run(
+                order,
+                found,
+                inputs,
+                base_uri=self._store.base_uri,
+                created_by=created_by,
+                created_by_subject=created_by_subject,
+                now=self._clock.now(),
+            )
+
+        ready = None if spec is None else planned(spec)
 
         def write(tx: Transaction) -> RunPlan:
+            if before is not None:
+                before(tx)
             admitted = _admitted(tx, order, check_name=False)
-            plan = ready or self._plan(order, admitted, inputs, caller)
+            plan = ready or planned(admitted)
             _insert(tx, plan)
+            if order.fired_by is not None:
+                tx.triggers.fired(order.fired_by.trigger, at=plan.row.created_at)
             return plan
 
-        plan = await self._database.write(write, run=order.run)
-        return run_service_pb2.CreateRunResponse(run=run_of(plan.row, plan.run_spec))
-
-    def _plan(
-        self, order: RunOrder, spec: task_definition_pb2.TaskSpec, inputs: StoredInputs, caller: Caller
-    ) -> RunPlan:
-        return plan_run(
-            order,
-            spec,
-            inputs,
-            base_uri=self._store.base_uri,
-            created_by=stored_identity_of(caller),
-            created_by_subject=caller.subject,
-            now=self._clock.now(),
-        )
+        return await self._database.write(write, run=order.run)
 
     def _require_in_store(self, field: str, uri: str) -> None:
         """What the server is to read later must be where it may read."""
@@ -99,12 +116,6 @@ class RunCreator:
         uri = locations.join(base, "inputs", content, locations.INPUTS)
         await self._store.put(uri, body)
         return StoredInputs(uri=uri, hash=hash_of(inputs, spec))
-
-
-def _refuse_trigger(order: RunOrder) -> None:
-    if order.trigger is not None:
-        name = order.trigger
-        raise NotFound(f"trigger {name.project}/{name.domain}/{name.task_name}/{name.name} not found")
 
 
 def _admitted(tx: Transaction, order: RunOrder, *, check_name: bool = True) -> task_definition_pb2.TaskSpec:

@@ -12,12 +12,20 @@ from flyteidl2.workflow import run_service_pb2
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from flyte_binary.domain.errors import InvalidArgument
-from flyte_binary.domain.ids import ProjectId, RunId, TaskId
+from flyte_binary.domain.ids import ProjectId, RunId, TaskId, TriggerId
 from flyte_binary.domain.names import check_run_name, check_text, new_run_name
 from flyte_binary.runs.requests import project_id_from, task_id_from
 
 URI_LIMIT = 4096
 _ABSOLUTE = re.compile(r"/|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FiredBy:
+    """The trigger that a run is made by, as it was then."""
+
+    trigger: TriggerId
+    revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +36,11 @@ class RunOrder:
 
     spec: task_definition_pb2.TaskSpec | None = None
     trigger: identifier_pb2.TriggerName | None = None
+    fired_by: FiredBy | None = None
+    """Known, as is `task`, once the order has been completed by its trigger."""
+
     inputs: common_pb2.Inputs | None = None
-    """Inputs that are not in the store yet; None if `offloaded` says where they are."""
+    """Inputs that are not in the store yet; None if `offloaded` says where they are, or the trigger does."""
 
     offloaded: run_pb2.OffloadedInputData | None = None
     run_spec: task_run_pb2.RunSpec
@@ -42,19 +53,22 @@ def order_from(request: run_service_pb2.CreateRunRequest) -> RunOrder:
     run = _run_of(request)
     run_spec = task_run_pb2.RunSpec()
     run_spec.CopyFrom(request.run_spec)
-    _check_run_spec(run_spec, run)
+    check_run_spec(run_spec, run)
     offloaded = request.offloaded_input_data if request.HasField("offloaded_input_data") else None
     if offloaded is not None:
         check_text("offloaded_input_data.uri", offloaded.uri, required=True, limit=URI_LIMIT)
     kind = request.WhichOneof("task")
     if kind is None:
         raise InvalidArgument("task is required: one of task_id, task_spec or trigger_name")
+    if kind == "trigger_name":
+        _check_trigger(request.trigger_name)
+    left_to_trigger = kind == "trigger_name" and not request.HasField("inputs")
     return RunOrder(
         run=run,
         task=task_id_from(request) if kind == "task_id" else None,
         spec=_checked_spec(request.task_spec) if kind == "task_spec" else None,
         trigger=request.trigger_name if kind == "trigger_name" else None,
-        inputs=None if offloaded is not None else request.inputs,
+        inputs=None if offloaded is not None or left_to_trigger else request.inputs,
         offloaded=offloaded,
         run_spec=run_spec,
         source=request.source,
@@ -87,6 +101,13 @@ def _run_of(request: run_service_pb2.CreateRunRequest) -> RunId:
             raise InvalidArgument("id is required: run_id, or project_id for a name of the server's choice")
 
 
+def _check_trigger(name: identifier_pb2.TriggerName) -> None:
+    """A trigger may be named without its task."""
+    for part in ("project", "domain", "name"):
+        check_text(f"trigger_name.{part}", getattr(name, part), required=True)
+    check_text("trigger_name.task_name", name.task_name)
+
+
 def _checked_spec(spec: task_definition_pb2.TaskSpec) -> task_definition_pb2.TaskSpec:
     if not spec.HasField("task_template"):
         raise InvalidArgument("task_spec.task_template is required")
@@ -100,7 +121,7 @@ def _checked_spec(spec: task_definition_pb2.TaskSpec) -> task_definition_pb2.Tas
     return spec
 
 
-def _check_run_spec(run_spec: task_run_pb2.RunSpec, run: RunId) -> None:
+def check_run_spec(run_spec: task_run_pb2.RunSpec, run: RunId) -> None:
     for key, value in run_spec.labels.values.items():
         check_text("run_spec.labels: a key", key, required=True)
         check_text(f"run_spec.labels[{key!r}]", value, limit=URI_LIMIT)

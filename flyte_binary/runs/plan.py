@@ -65,6 +65,7 @@ def plan_run(
     """`base_uri` is the store's; `now` in microseconds."""
     run_spec = _completed_run_spec(order, spec, base_uri, now)
     digest, body = digest_of(spec)
+    fired_by = order.fired_by
     task = order.task or task_id_of(spec, ProjectId(order.run.project, order.run.domain))
     row = ActionRow(
         id=order.run.root(),
@@ -84,6 +85,9 @@ def plan_run(
         run_spec=run_spec.SerializeToString(),
         run_source=order.source,
         relation=_stored_relation(run_spec),
+        trigger_name=fired_by.trigger.name if fired_by else "",
+        trigger_task_name=fired_by.trigger.task_name if fired_by else "",
+        trigger_revision=fired_by.revision if fired_by else 0,
         created_by=created_by,
         created_by_subject=created_by_subject,
         created_at=now,
