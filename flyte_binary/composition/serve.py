@@ -20,6 +20,7 @@ from flyte_binary.auth.metadata_service import well_known_routes
 from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_settings, loopback
+from flyte_binary.composition.scheduling import make_scheduler
 from flyte_binary.composition.services import make_services
 from flyte_binary.composition.sharing import share
 from flyte_binary.composition.stores import open_store
@@ -42,10 +43,14 @@ from flyte_binary.rpc.health import ReadinessCheck
 from flyte_binary.rpc.identity import OpenAccess, TrustedPeers
 from flyte_binary.rpc.mount import mount
 from flyte_binary.runs.projects.service import seed_projects
+from flyte_binary.runs.triggers.scheduler import TriggerScheduler
 from flyte_binary.server import AddressInUse, Server, build_app
 from flyte_binary.storage.signed import UrlSigner, load_or_create_key
 from flyte_binary.terminal import Facts as BannerFacts
 from flyte_binary.terminal import banner
+
+_SCHEDULER_STOP_SECONDS = 2.0
+"""A run that it is about to start is made or not, and if not, by the next server."""
 
 
 def serve(config: Config) -> int:
@@ -89,10 +94,13 @@ async def _run_until_stopped(config: Config, parts: Parts, stop: Stop) -> None:
     if adopted.is_set():
         sys.stdout.write(banner(parts.banner_facts(config)) + "\n")
         sys.stdout.flush()
+    scheduling = parts.scheduler and asyncio.create_task(parts.scheduler.run(), name="scheduler")
     stopping = asyncio.create_task(stop.requested.wait(), name="stop-requested")
     await asyncio.wait({serving, executing, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     parts.server.stop()
+    if scheduling is not None:
+        await cancel(scheduling, within=_SCHEDULER_STOP_SECONDS)
     await serving
     if executing.done():
         await executing  # it never ends by itself: its error is ours
@@ -109,6 +117,7 @@ class Parts:
     interpreter: Interpreter
     database: Database
     aborter: Aborter
+    scheduler: TriggerScheduler | None
 
     def running_tasks(self) -> int:
         return len(self.admission.holders())
@@ -170,7 +179,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         stack.push_async_callback(backend.stop_serving)
         interpreter = await backend.start()
         registry = _registry()
-        execution = make_execution(config, sharing, hub, store, backend, interpreter, clock, registry, addresses)
+        execution = make_execution(config, sharing, hub, store, backend, clock, registry, addresses)
         aborter = Aborter(database, clock)
         server.app = build_app(
             mount(
@@ -196,6 +205,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             interpreter=interpreter,
             database=database,
             aborter=aborter,
+            scheduler=make_scheduler(config, database, hub, store, clock),
         )
 
 

@@ -36,6 +36,7 @@ from flyte_binary.rpc.mount import ServiceMount
 from flyte_binary.runs.projects.service import ProjectService
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
+from flyte_binary.runs.triggers.service import TriggerService
 from flyte_binary.storage.store import ObjectStore
 
 
@@ -77,7 +78,8 @@ def make_services(
             database=database,
             clock=clock,
         ),
-        "task.TaskService": TaskService(database=database, clock=clock, domains=domains),
+        "task.TaskService": TaskService(database=database, store=store, clock=clock, domains=domains),
+        "trigger.TriggerService": TriggerService(database=database, store=store, clock=clock, domains=domains),
         "project.ProjectService": ProjectService(
             database=database,
             clock=clock,

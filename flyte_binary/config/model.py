@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated
 
 from flyte_binary.config.bounds import HEADER, HOST, LISTEN, NAME, ORIGIN, POSTGRES_URL, URL, Between
+from flyte_binary.domain.catchup import CatchupPolicy
 
 
 def _key(name: str) -> Mapping[str, str]:
@@ -181,6 +182,33 @@ class IdentityHeaders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerScheduler:
+    enabled: bool = True
+    """Start the runs of triggers that have a schedule. With several servers on one database each may, and no time is
+    fired twice. YAML: runs.triggerScheduler.enabled."""
+
+    resync_interval: timedelta = timedelta(seconds=30)
+    """How long the scheduler sleeps at most before it looks into the database again: after a clock was set, or a hint
+    was lost. YAML: runs.triggerScheduler.resyncInterval."""
+
+    catchup_policy: CatchupPolicy = CatchupPolicy.LAST
+    """What becomes of the times that came while no server was running: `last` fires the last of them, `all` fires them
+    one after the other, the newest `maxCatchupRunsPerLoop` of each trigger, and `skip` fires none that is more than a
+    minute late. The time that a run is for is always the one of the schedule. YAML:
+    runs.triggerScheduler.catchupPolicy."""
+
+    max_catchup_runs_per_loop: Annotated[int, Between(1, 10_000)] = 100
+    """How many times of one trigger are caught up at most, under `all`. YAML:
+    runs.triggerScheduler.maxCatchupRunsPerLoop."""
+
+    execution_qps: Annotated[float, Between(0.01)] = 10.0
+    """Runs that the scheduler starts per second, in the long run. YAML: runs.triggerScheduler.executionQps."""
+
+    execution_burst: Annotated[int, Between(1)] = 20
+    """Runs that it starts at once after a quiet time. YAML: runs.triggerScheduler.executionBurst."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
     storage_prefix: str = ""
     """Where inputs, outputs, code and logs are stored: an absolute path (or `file:///...`), or `s3://bucket/folder`,
@@ -200,6 +228,7 @@ class Runs:
     server: Server = field(default_factory=Server)
     database: Database = field(default_factory=Database)
     identity_headers: IdentityHeaders = field(default_factory=IdentityHeaders)
+    trigger_scheduler: TriggerScheduler = field(default_factory=TriggerScheduler)
 
 
 class StorageType(Enum):
@@ -415,6 +444,34 @@ class TaskLogs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    uv: Path | None = None
+    """The program uv, which builds a virtual environment from the layers of an image. Default: that of the Python
+    package uv (`flyte-binary[images]`), else the one on PATH. Without it nothing is built, and tasks of every image run
+    under `executor.interpreter`. Builds see the server's UV_*, SSL_CERT_* and proxy variables, and pip's index if uv has
+    none of its own. YAML: executor.images.uv."""
+
+    interpreters: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pythons of environments that exist already, by the name of the image whose tasks run there. A map, or a list of
+    maps. YAML: executor.images.interpreters."""
+
+    unused_for: Annotated[timedelta, Between(3600)] = timedelta(days=30)
+    """How long an environment is kept that no task has used. YAML: executor.images.unusedFor."""
+
+    max_size_bytes: Annotated[int, Between(0)] = 20 * 1024**3
+    """Above this size of all environments together the longest unused are removed. YAML: executor.images.maxSize."""
+
+    registry: str = ""
+    """Where images are that somebody else builds and pushes, `registry.example.com/team`: the SDK's image builder
+    `remote` is told that every image is there, and nothing is built here. For Kubernetes. YAML:
+    executor.images.registry."""
+
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Whole names of single images that somebody else builds, by `name:tag` or what the SDK calls them. A map, or a
+    list of maps. YAML: executor.images.names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
     interpreter: Path | None = None
     """The Python that tasks run under; it needs the `flyte` package. Default: the one of the active virtual
@@ -458,6 +515,7 @@ class Executor:
     otherwise. YAML: executor.passEnvironment."""
 
     logs: TaskLogs = field(default_factory=TaskLogs)
+    images: Images = field(default_factory=Images)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from flyte_binary.db.rows import ActionRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import locations
 from flyte_binary.domain.code_bundles import bundle_uri
-from flyte_binary.domain.ids import ActionId, AttemptId, TaskId
+from flyte_binary.domain.ids import ActionId, AttemptId, TaskId, TriggerId
 from flyte_binary.domain.phases import SUCCESSFUL
 
 TASK = run_definition_pb2.ACTION_TYPE_TASK
@@ -42,9 +42,9 @@ class TaskLookup:
         body = await self._database.point(operation)
         return None if body is None else task_definition_pb2.TaskSpec.FromString(body)
 
-    async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:  # noqa: ARG002  # the protocol's
-        """This server has no triggers yet, so there is none of that name."""
-        return None
+    async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
+        row = await self._database.point(lambda tx: tx.triggers.find(TriggerId.from_proto(trigger)))
+        return None if row is None else row.task
 
 
 class ActionLookup:

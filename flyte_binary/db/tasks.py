@@ -9,18 +9,33 @@ from dataclasses import dataclass
 from typing import Any  # column values of one row have many types
 
 from google.protobuf.message import Message
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, func, literal, select
 
 from flyte_binary.db.dialect import insert, insert_if_absent
 from flyte_binary.db.listing import Columns, Listed, cut, paged, where
 from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import TaskRow
-from flyte_binary.db.tables import task_specs, tasks
+from flyte_binary.db.tables import task_specs, tasks, triggers
+from flyte_binary.db.tables.columns import BytewiseText
 from flyte_binary.domain.filters import Condition
 from flyte_binary.domain.ids import ProjectId, TaskId
 from flyte_binary.domain.pages import Page, SortValue
 
-COLUMNS: Columns = {
+_TRIGGERS_OF_TASK = (
+    triggers.c.project == tasks.c.project,
+    triggers.c.domain == tasks.c.domain,
+    triggers.c.task_name == tasks.c.name,
+    triggers.c.task_version == tasks.c.version,
+    triggers.c.deleted_at.is_(None),
+)
+
+
+def _of_triggers(value: ColumnElement[Any]) -> ColumnElement[Any]:  # any: the value's type
+    """Something about the live triggers of this version of the task."""
+    return select(value).where(*_TRIGGERS_OF_TASK).correlate(tasks).scalar_subquery()
+
+
+_STORED: Columns = {
     name: Listed(tasks.c[name])
     for name in (
         "project",
@@ -36,6 +51,15 @@ COLUMNS: Columns = {
         "created_at",
         "updated_at",
     )
+}
+COLUMNS: Columns = {
+    **_STORED,
+    # Only of a task that has one.
+    "trigger_name": Listed(
+        _of_triggers(case((func.count() == 1, func.min(triggers.c.name)), else_=literal("", BytewiseText)))
+    ),
+    "total_triggers": Listed(_of_triggers(func.count())),
+    "active_triggers": Listed(_of_triggers(func.coalesce(func.sum(triggers.c.active), 0))),
 }
 
 _SPEC = Prepared(select(task_specs.c.spec).where(task_specs.c.digest == bindparam("digest")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from flyteidl2.task import task_definition_pb2, task_service_pb2
 
@@ -11,20 +11,26 @@ from flyte_binary.db.database import Database
 from flyte_binary.db.rows import TaskRow
 from flyte_binary.db.tasks import digest_of
 from flyte_binary.db.transaction import Transaction
-from flyte_binary.domain.errors import InvalidArgument, Unimplemented
+from flyte_binary.domain.errors import InvalidArgument
 from flyte_binary.domain.ids import TaskId
 from flyte_binary.domain.names import check_text, cut, function_name_of
 from flyte_binary.rpc.identity import Caller
+from flyte_binary.runs.callers import stored_identity_of
 from flyte_binary.runs.projects.scope import require_domain, require_project
 from flyte_binary.runs.requests import task_id_from
+from flyte_binary.runs.triggers import changes
+from flyte_binary.runs.triggers.draft import TriggerDraft, draft_of_task
+from flyte_binary.runs.triggers.fit import require_inputs
+from flyte_binary.storage.store import ObjectStore
 
 DESCRIPTION_LIMIT_BYTES = 255
 LONG_DESCRIPTION_LIMIT_BYTES = 2048
 
 
 class TaskDeployer:
-    def __init__(self, database: Database, clock: Clock, domains: Collection[str]) -> None:
+    def __init__(self, database: Database, store: ObjectStore, clock: Clock, domains: Collection[str]) -> None:
         self._database = database
+        self._store = store
         self._clock = clock
         self._domains = domains
 
@@ -33,23 +39,39 @@ class TaskDeployer:
         task = task_id_from(request)
         if not request.HasField("spec") or not request.spec.HasField("task_template"):
             raise InvalidArgument("spec.task_template is required")
-        if request.triggers:
-            raise Unimplemented(
-                f"triggers of task {task.name} cannot be deployed: this version of the server has no scheduler; "
-                "deploy the task without them"
-            )
         require_domain(task.domain, self._domains)
         spec = _trimmed(request.spec)
+        drafts = self._drafts(task, spec, request.triggers)
         digest, body = digest_of(spec)
         now = self._clock.now()
         row = _row_of(task, spec, digest, caller.subject, now)
+        by = stored_identity_of(caller)
 
         def operation(tx: Transaction) -> None:
             require_project(tx, task.project)
             tx.specs.put(digest, body, at=now)
             tx.tasks.upsert(row)
+            changes.prune(tx, task, (draft.id.name for draft in drafts), by=by, at=now)
+            for draft in drafts:
+                changes.deploy(tx, draft, with_task=True, by=by, at=now)
 
         await self._database.write(operation)
+
+    def _drafts(
+        self,
+        task: TaskId,
+        spec: task_definition_pb2.TaskSpec,
+        triggers: Iterable[task_definition_pb2.TaskTrigger],
+    ) -> list[TriggerDraft]:
+        """By name, so that everybody writes triggers in the same order."""
+        drafts: dict[str, TriggerDraft] = {}
+        for trigger in triggers:
+            draft = draft_of_task(task, trigger, self._store)
+            require_inputs(draft, spec)
+            if draft.id.name in drafts:
+                raise InvalidArgument(f"triggers: {draft.id.name!r} is there twice")
+            drafts[draft.id.name] = draft
+        return [drafts[name] for name in sorted(drafts)]
 
 
 def _trimmed(spec: task_definition_pb2.TaskSpec) -> task_definition_pb2.TaskSpec:

@@ -6,6 +6,8 @@ from flyteidl2.task import task_service_pb2
 
 from flyte_binary.db.database import Database
 from flyte_binary.db.tasks import FoundTasks
+from flyte_binary.db.transaction import Transaction
+from flyte_binary.db.trigger_rows import TriggerSummary
 from flyte_binary.domain.filters import (
     Condition,
     Field,
@@ -16,7 +18,7 @@ from flyte_binary.domain.filters import (
     fields,
     orders_from_proto,
 )
-from flyte_binary.domain.ids import ProjectId
+from flyte_binary.domain.ids import ProjectId, TaskId
 from flyte_binary.domain.names import check_text
 from flyte_binary.domain.pages import Page, page_from_proto, token_after
 from flyte_binary.domain.timestamps import micros_to_proto
@@ -43,6 +45,9 @@ TASK_FIELDS = fields(
     Field("updated_at", "updated_at", Kind.TIME),
     Field("env_description", "env_description"),
     Field("short_description", "short_description"),
+    Field("trigger_name", "trigger_name"),
+    Field("total_triggers", "total_triggers", Kind.NUMBER),
+    Field("active_triggers", "active_triggers", Kind.NUMBER),
 )
 VERSION_FIELDS = fields(_VERSION, _CREATED_AT)
 
@@ -61,9 +66,14 @@ class TaskLists:
         ties = (_PROJECT, _DOMAIN, _NAME)
         orders = orders_from_proto(request.request, TASK_FIELDS, default=_NEWEST_FIRST, ties=ties)
         page = page_from_proto(request.request, orders)
-        found = await self._database.read(lambda tx: tx.tasks.list_latest(project, conditions, page))
+
+        def read(tx: Transaction) -> tuple[FoundTasks, dict[TaskId, TriggerSummary]]:
+            found = tx.tasks.list_latest(project, conditions, page)
+            return found, tx.triggers.summaries([row.id for row in found.rows])
+
+        found, triggers = await self._database.read(read)
         return task_service_pb2.ListTasksResponse(
-            tasks=[task_of(row) for row in found.rows],
+            tasks=[task_of(row, triggers.get(row.id)) for row in found.rows],
             token=_token(found, page),
             metadata=task_service_pb2.ListTasksResponse.ListTasksMetadata(
                 total=found.total, filtered_total=found.filtered_total

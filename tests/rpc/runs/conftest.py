@@ -57,7 +57,7 @@ async def server(storage: Storage) -> AsyncIterator[Server]:
         aborter=Aborter(database, clock),
         signaller=Signaller(database, clock),
     )
-    tasks = TaskService(database=database, clock=clock, domains=DOMAINS)
+    tasks = TaskService(database=database, store=store, clock=clock, domains=DOMAINS)
     shown = [project_service_pb2.Domain(id=name, name=name.capitalize()) for name in DOMAINS]
     projects = ProjectService(database=database, clock=clock, domains=shown)
     peers = TrustedPeers(["127.0.0.1"])
