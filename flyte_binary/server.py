@@ -95,6 +95,7 @@ class Server:
     """How long a stop waits for calls in progress before it cuts them."""
 
     _socket: socket.socket | None = field(default=None, init=False)
+    _others: list[socket.socket] = field(default_factory=list[socket.socket], init=False)
     _uvicorn: uvicorn.Server | None = field(default=None, init=False)
     _started: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -116,6 +117,12 @@ class Server:
         self.port = listener.getsockname()[1]
         return self.port
 
+    def also_listen(self, listener: socket.socket) -> None:
+        """On an address that others have too; before `serve`."""
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+        self._others.append(listener)
+
     async def serve(self) -> None:
         """Returns after `stop`, when the connections are closed. Raises AddressInUse if `bind` was not called before
         and the address is taken."""
@@ -124,9 +131,10 @@ class Server:
         assert self._socket is not None
         self._uvicorn = _Uvicorn(self._config(), self._started)
         try:
-            await self._uvicorn.serve(sockets=[self._socket])
+            await self._uvicorn.serve(sockets=[self._socket, *self._others])
         finally:
-            self._socket.close()
+            for listener in (self._socket, *self._others):
+                listener.close()
 
     async def until_started(self) -> None:
         """Returns as soon as connections are accepted."""
