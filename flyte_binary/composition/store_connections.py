@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from flyte_binary.config.model import Config, StoreAuth, StowConfig
+from flyte_binary.config.stores import StoreChoice
 from flyte_binary.domain.errors import FailedPrecondition
+from flyte_binary.storage.azure.connection import AzureConnection
+from flyte_binary.storage.gcs.connection import GcsConnection
 from flyte_binary.storage.s3.connection import S3Connection
 
 
@@ -27,6 +30,37 @@ def s3_connection(config: Config, stow: StowConfig) -> S3Connection:
         token=stow.token if own_keys else "",
         v2_signing=stow.v2_signing,
         anonymous=auth is StoreAuth.ANONYMOUS,
+    )
+
+
+def gcs_connection(stow: StowConfig) -> GcsConnection:
+    """Raises `FailedPrecondition` if the file of the credentials cannot be read."""
+    given = stow.json if stow.auth_type in (StoreAuth.AUTO, StoreAuth.ACCESSKEY) else ""
+    if given and not given.lstrip().startswith("{"):
+        given = _read(Path(given).expanduser(), "storage.stow.config.json")
+    return GcsConnection(
+        project=stow.project_id,
+        credentials_json=given,
+        scopes=stow.scopes,
+        endpoint=with_scheme(stow.endpoint, plain=stow.disable_ssl),
+        signing_account=stow.signing_account,
+        iam_endpoint=stow.iam_endpoint,
+        anonymous=stow.auth_type is StoreAuth.ANONYMOUS,
+    )
+
+
+def azure_connection(choice: StoreChoice, stow: StowConfig) -> AzureConnection:
+    """Raises `FailedPrecondition` if no storage account is named."""
+    # abfs://container@account.dfs.core.windows.net/...
+    in_uri = choice.base_uri.partition("://")[2].partition("/")[0].partition("@")[2].partition(".")[0]
+    if not (account := stow.account or in_uri):
+        raise FailedPrecondition("storage.stow.config.account: expected the name of the storage account")
+    return AzureConnection(
+        account=account,
+        key=stow.key if stow.auth_type in (StoreAuth.AUTO, StoreAuth.ACCESSKEY) else "",
+        domain_suffix=stow.domain_suffix,
+        endpoint=with_scheme(stow.endpoint or stow.base_url, plain=stow.disable_ssl),
+        upload_concurrency=stow.upload_concurrency,
     )
 
 

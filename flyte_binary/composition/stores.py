@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from starlette.routing import BaseRoute
 
-from flyte_binary.composition.store_connections import s3_connection
+from flyte_binary.composition.store_connections import azure_connection, gcs_connection, s3_connection
 from flyte_binary.composition.store_environment import task_environment
 from flyte_binary.config.model import Config
 from flyte_binary.config.stores import StoreChoice, StoreKind, signing_config, store_choice
@@ -58,6 +58,8 @@ async def open_store(
 def _cloud_store(config: Config, choice: StoreChoice) -> CloudStore:
     makers: dict[StoreKind, tuple[str, Callable[[Config, StoreChoice], CloudStore]]] = {
         StoreKind.S3: ("s3", _s3_store),
+        StoreKind.GCS: ("gcs", _gcs_store),
+        StoreKind.AZURE: ("azure", _azure_store),
     }
     extra, make = makers[choice.kind]
     try:
@@ -78,6 +80,31 @@ def _s3_store(config: Config, choice: StoreChoice) -> CloudStore:
         _buckets(config, choice),
         s3_connection(config, config.storage.stow.config),
         signing=None if signing is None else s3_connection(config, signing),
+        threads=StoreThreads(CLOUD_THREADS),
+    )
+
+
+def _gcs_store(config: Config, choice: StoreChoice) -> CloudStore:
+    from flyte_binary.storage.gcs.store import GcsStore  # noqa: PLC0415  # as above
+
+    signing = signing_config(config)
+    return GcsStore(
+        _buckets(config, choice),
+        gcs_connection(config.storage.stow.config),
+        signing=None if signing is None else gcs_connection(signing),
+        threads=StoreThreads(CLOUD_THREADS),
+    )
+
+
+def _azure_store(config: Config, choice: StoreChoice) -> CloudStore:
+    from flyte_binary.storage.azure.store import AzureStore  # noqa: PLC0415  # as above
+
+    signing = signing_config(config)
+    connection = azure_connection(choice, config.storage.stow.config)
+    return AzureStore(
+        replace(_buckets(config, choice), account_host=connection.host_in_uris),
+        connection,
+        signing=None if signing is None else azure_connection(choice, signing),
         threads=StoreThreads(CLOUD_THREADS),
     )
 

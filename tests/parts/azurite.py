@@ -25,10 +25,10 @@ def shared_server() -> Running:
 
 
 def start_server(*options: str, scheme: str = "http") -> Running:
-    def command(port: int, folder: Path) -> list[str]:
+    def command(port: int, _folder: Path) -> list[str]:
         return [
             *("node", str(program()), "--blobHost", "127.0.0.1", "--blobPort", str(port)),
-            *("--location", str(folder), "--inMemoryPersistence", "--silent", "--disableTelemetry"),
+            *("--inMemoryPersistence", "--silent", "--disableTelemetry", "--skipApiVersionCheck"),
             *options,
         ]
 

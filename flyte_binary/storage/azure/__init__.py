@@ -1,0 +1,1 @@
+"""Azure Blob Storage; needs the extra `azure`."""
