@@ -25,7 +25,6 @@ from flyte_binary.executor.facts import Facts
 from flyte_binary.executor.family import Family
 from flyte_binary.executor.leftovers import Leftovers
 from flyte_binary.executor.local.backend import LocalBackend
-from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.executor.reconciler import Reconciler
 from flyte_binary.executor.results import ResultReader
 from flyte_binary.executor.sharded import ShardedReconciler
@@ -52,7 +51,6 @@ def make_execution(
     hub: Hub,
     store: ObjectStore,
     backend: LocalBackend,
-    interpreter: Interpreter,
     clock: SystemClock,
     registry: CollectorRegistry,
     addresses: CallbackAddresses,
@@ -85,7 +83,7 @@ def make_execution(
         clock=clock,
         node=sharing.node,
         log_limit_bytes=settings.logs.max_size_bytes,
-        runtime_versions=(interpreter.python, interpreter.flyte),
+        runtime_of=backend.runtime_of,
     )
     leftovers = Leftovers(
         database,
@@ -130,6 +128,7 @@ def make_execution(
         shards=sharing.shards,
     )
     _gauge(registry, "flyte_executor_queue", "Actions that wait for a pass.", lambda: len(controller.queue))
+    _gauge(registry, "flyte_executor_launches", "Attempts launched since the start.", lambda: starter.launches)
     _gauge(registry, "flyte_executor_attempts", "Attempts that hold a share.", lambda: len(admission.holders()))
     return Execution(executor, admission)
 

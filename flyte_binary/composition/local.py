@@ -1,4 +1,4 @@
-"""What the local execution backend is told: the interpreter, the address, the variables of tasks."""
+"""The local execution backend, and what it is told: the interpreter, the address, the variables of tasks, images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,28 @@ from pathlib import Path
 from flyte_binary.composition.databases import uses_postgres
 from flyte_binary.config.model import Config
 from flyte_binary.config.paths import task_interpreter
+from flyte_binary.executor.local.backend import LocalBackend
+from flyte_binary.executor.local.environments.environments import Environments, EnvironmentSettings
+from flyte_binary.executor.local.environments.uv import build_environment, find_uv
 from flyte_binary.executor.local.settings import LocalSettings
+from flyte_binary.storage.store import ObjectStore
+
+
+def local_backend(config: Config, port: int, store: ObjectStore, store_environment: Mapping[str, str]) -> LocalBackend:
+    """`store_environment` is what tasks need to reach the object store."""
+    environments = Environments(environment_settings(config), store)
+    return LocalBackend(local_settings(config, port, store_environment), store, environments)
+
+
+def environment_settings(config: Config) -> EnvironmentSettings:
+    images = config.executor.images
+    return EnvironmentSettings(
+        folder=config.data_dir / "executor" / "environments",
+        uv=find_uv(images.uv),
+        variables=build_environment(os.environ),
+        unused_for=images.unused_for,
+        max_size_bytes=images.max_size_bytes,
+    )
 
 
 def local_settings(config: Config, port: int, store_environment: Mapping[str, str]) -> LocalSettings:
@@ -22,6 +43,7 @@ def local_settings(config: Config, port: int, store_environment: Mapping[str, st
         endpoint=f"{loopback(config.runs.server.host)}:{port}",
         interpreter=task_interpreter(executor, os.environ, Path(sys.executable)),
         environment={**store_environment, **environment, **executor.environment},
+        interpreters={image: Path(python) for image, python in executor.images.interpreters.items()},
         fork_server=executor.fork_server,
         server=f"server-{os.getpid()}" if uses_postgres(config) else "",
     )

@@ -19,10 +19,10 @@ from flyte_binary.actions.signal import Signaller
 from flyte_binary.auth.metadata_service import well_known_routes
 from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
-from flyte_binary.composition.local import local_settings, loopback
+from flyte_binary.composition.local import local_backend, loopback
 from flyte_binary.composition.scheduling import make_scheduler
 from flyte_binary.composition.services import make_services
-from flyte_binary.composition.sharing import share
+from flyte_binary.composition.sharing import common_listener, share
 from flyte_binary.composition.stores import open_store
 from flyte_binary.config.model import Config
 from flyte_binary.console.routes import console_folder, console_routes
@@ -30,8 +30,8 @@ from flyte_binary.control.clock import SystemClock
 from flyte_binary.db.database import Database
 from flyte_binary.domain.callbacks import CallbackAddresses
 from flyte_binary.executor.admission import Admission
+from flyte_binary.executor.build_image import seed_build_image
 from flyte_binary.executor.executor import Executor
-from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.lifecycle import SWITCH_INTERVAL_SECONDS, Stop, cancel, held, leave
 from flyte_binary.live.hub import Hub
@@ -169,13 +169,15 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         hub = Hub()
         database = await open_database(config, hub, stack)
         await database.write(lambda tx: seed_projects(tx, config.runs.seed_projects, clock.now()))
+        await database.write(lambda tx: seed_build_image(tx, clock.now()))
         sharing = await share(config, database, hub)
         key = load_or_create_key(config.data_dir / "url-signing.key")
         signer = UrlSigner(key)
         addresses = CallbackAddresses(key=key, base_url=_public_url(config, port))
         opened = await open_store(config, signer, stack, os.environ)
         store = opened.store
-        backend = LocalBackend(local_settings(config, port, opened.task_environment), store)
+        task_port = port if sharing.alone else _common_port(config, server)
+        backend = local_backend(config, task_port, store, opened.task_environment)
         stack.push_async_callback(backend.stop_serving)
         interpreter = await backend.start()
         registry = _registry()
@@ -207,6 +209,12 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             aborter=aborter,
             scheduler=make_scheduler(config, database, hub, store, clock),
         )
+
+
+def _common_port(config: Config, server: Server) -> int:
+    listener = common_listener(config.data_dir / "executor", loopback(config.runs.server.host))
+    server.also_listen(listener)
+    return listener.getsockname()[1]
 
 
 async def _not_ready(_scope: object, _receive: object, _send: object) -> None:

@@ -90,7 +90,9 @@ def make_services(
         ),
         "dataproxy.DataProxyService": _data_proxy(config, database, hub, store, backend, domains),
         "cluster.ClusterService": ClusterService(),
-        "imagebuilder.ImageService": ImageService(),
+        "imagebuilder.ImageService": ImageService(
+            backend.environments, registry=config.executor.images.registry, names=config.executor.images.names
+        ),
         "cacheservice.v2.CacheService": CacheService(database, clock, heartbeats),
         "auth.IdentityService": IdentityService(),
         "auth.AuthMetadataService": AuthMetadataService(PublicClient()),

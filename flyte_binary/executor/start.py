@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from flyte_binary.control.clock import Clock
@@ -18,9 +19,12 @@ from flyte_binary.executor.caching import HIT, CachePlan, Caching, plan_for, res
 from flyte_binary.executor.compatibility import check_runtime
 from flyte_binary.executor.conclude import Concluder
 from flyte_binary.executor.facts import RunFacts, TaskFacts
-from flyte_binary.executor.task_types import CannotRun, Machine, make_attempt
+from flyte_binary.executor.task_types import CannotRun, Machine, image_of, make_attempt
 from flyte_binary.executor.timing import LOOK_AGAIN_SECONDS, first_look
 from flyte_binary.executor.transitions import cache_hit, intend_launch, now_running, recover_traces, wait_for_cache
+
+RuntimeOf = Callable[[str], Awaitable[tuple[str, str]]]
+"""Versions of Python and of the SDK that tasks of an image run with, empty where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Starter:
         clock: Clock,
         node: str,
         log_limit_bytes: int,
-        runtime_versions: tuple[str, str],
+        runtime_of: RuntimeOf,
     ) -> None:
         self._database = database
         self._backend = backend
@@ -54,7 +58,9 @@ class Starter:
         self._clock = clock
         self._node = node
         self._log_limit_bytes = log_limit_bytes
-        self._runtime_versions = runtime_versions
+        self._runtime_of = runtime_of
+        self.launches = 0
+        """Since the start of the server."""
 
     async def start(self, row: ActionRow, task: TaskFacts, run: RunFacts) -> float | None:
         """One pass of an action that has no launched attempt."""
@@ -92,7 +98,7 @@ class Starter:
     async def _launch(self, row: ActionRow, task: TaskFacts, run: RunFacts) -> float | None:
         nonce = secrets.token_hex(8)
         try:
-            check_runtime(task.spec.task_template, *self._runtime_versions)
+            check_runtime(task.spec.task_template, *await self._runtime_of(image_of(task.spec.task_template)))
             spec = make_attempt(
                 row,
                 task,
@@ -118,6 +124,7 @@ class Starter:
             self._admission.release(row.id, now=time.monotonic())
             return None
         await self._backend.launch(spec)
+        self.launches += 1
         state = await self._backend.observe(attempt.id, nonce)
         if state.phase is not AttemptPhase.RUNNING:
             return 0.2

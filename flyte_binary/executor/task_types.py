@@ -19,6 +19,7 @@ from flyte_binary.domain.code_bundles import bundle_in_arguments
 from flyte_binary.domain.placeholders import render
 from flyte_binary.domain.timestamps import from_micros
 from flyte_binary.executor.backend import AttemptSpec
+from flyte_binary.executor.build_image import FORCE, is_build
 from flyte_binary.executor.facts import RunFacts, TaskFacts
 
 DEFAULT_ORG = "default"
@@ -51,6 +52,8 @@ def make_attempt(
     template = task.spec.task_template
     command = _command_of(template)
     argv = render(command.argv, _placeholders(row, run))
+    if is_build(argv) and run.overwrite_cache:
+        argv = (*argv, FORCE)
     return AttemptSpec(
         id=row.id.attempt(row.attempts),
         nonce=nonce,
@@ -76,6 +79,17 @@ def _command_of(template: tasks_pb2.TaskTemplate) -> _Command:
     if not command.argv:
         raise CannotRun("the task's container has neither a command nor arguments")
     return command
+
+
+def image_of(template: tasks_pb2.TaskTemplate) -> str:
+    """Empty for a task without a container. Raises `CannotRun` for a pod without one for the task."""
+    match template.WhichOneof("target"):
+        case "container":
+            return template.container.image
+        case "k8s_pod":
+            return _pod_command(template).image
+        case _:
+            return ""
 
 
 def _container_command(container: tasks_pb2.Container) -> _Command:

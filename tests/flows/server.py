@@ -70,7 +70,7 @@ class Server:
             clock=clock,
             node="here",
             log_limit_bytes=1024,
-            runtime_versions=("3.11", "2.12.1"),
+            runtime_of=_runtime_of,
         )
         self.reconciler = Reconciler(
             database=database,
@@ -138,3 +138,7 @@ class Server:
         for task in mine:
             task.cancel()
         await asyncio.gather(*mine, return_exceptions=True)
+
+
+async def _runtime_of(_image: str) -> tuple[str, str]:
+    return "3.11", "2.12.1"

@@ -30,6 +30,11 @@ class Server:
     folder: Path
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     port: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables of the process beside the few that every server has."""
+
+    shared: Path | None = None
+    """The data folder, where several servers have the same."""
 
     def __post_init__(self) -> None:
         self.port = self.port or free_port()
@@ -41,7 +46,7 @@ class Server:
 
     @property
     def data_dir(self) -> Path:
-        return self.folder / "data"
+        return self.shared or self.folder / "data"
 
     @property
     def pid(self) -> int:
@@ -85,7 +90,7 @@ class Server:
         command += ["--port", str(port or self.port)]
         for path, value in {**CORES, **self.settings}.items():
             command += ["--set", f"{path}={value}"]
-        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8"}
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **self.environment}
         with self.log_file.open("ab") as log:
             return subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True

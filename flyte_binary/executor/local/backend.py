@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -20,10 +19,12 @@ from flyte_binary.executor.backend import AttemptSpec, AttemptState, LogPage
 from flyte_binary.executor.local import log_files
 from flyte_binary.executor.local.bundles import Bundles, BundleStore
 from flyte_binary.executor.local.changes import Changes
+from flyte_binary.executor.local.environments.environments import Environments
 from flyte_binary.executor.local.folders import Folders
 from flyte_binary.executor.local.fork_servers import ForkServers
 from flyte_binary.executor.local.hints import Hints
-from flyte_binary.executor.local.interpreter import Interpreter, inspect_interpreter
+from flyte_binary.executor.local.interpreter import Interpreter
+from flyte_binary.executor.local.interpreters import Interpreters
 from flyte_binary.executor.local.launcher import Launcher
 from flyte_binary.executor.local.log_waiters import LogWaiters
 from flyte_binary.executor.local.observed import state_from
@@ -35,9 +36,16 @@ from flyte_binary.executor.local.threads import LocalThreads
 
 _log = structlog.get_logger(__name__)
 
+_IDLE_SECONDS = 600.0
+"""How long the fork server of an image is kept without an attempt."""
+
+_COLLECT_SECONDS = 3600.0
+"""Between two looks for environments that nobody uses any more."""
+
 
 class LocalBackend:
-    def __init__(self, settings: LocalSettings, bundles: BundleStore) -> None:
+    def __init__(self, settings: LocalSettings, bundles: BundleStore, environments: Environments | None = None) -> None:
+        """Without `environments` there are no images but those of the settings."""
         self._settings = settings
         self._platform = platforms.choose(settings.platform)
         self._threads = LocalThreads()
@@ -48,11 +56,13 @@ class LocalBackend:
         self._bundles = Bundles(settings, bundles, self._platform, self._threads)
         self._fork_servers = ForkServers(settings, lambda: self._link)
         self._link: SupervisorLink | None = None
+        self.environments = environments
         self._linking = asyncio.Lock()
-        self._interpreters: dict[Path, Interpreter] = {}
+        self._interpreters = Interpreters(settings, environments)
         self._launching: dict[AttemptId, asyncio.Lock] = {}
         self._living: set[AttemptId] = set()
         self._scan: asyncio.Task[None] | None = None
+        self._collecting: asyncio.Task[None] | None = None
         self._look_soon: asyncio.Task[None] | None = None
         self._stopping = False
         self._launcher = Launcher(
@@ -61,8 +71,9 @@ class LocalBackend:
             bundles=self._bundles,
             fork_servers=self._fork_servers,
             supervisor=self._supervisor,
-            interpreter=self._interpreter,
+            interpreter=self._interpreters.of,
             threads=self._threads,
+            environments=environments,
         )
 
     async def start(self) -> Interpreter:
@@ -73,18 +84,22 @@ class LocalBackend:
         await self._bundles.prepare()
         self._living = set(await self._threads.run(lambda: list(self._folders.all())))
         self._scan = asyncio.create_task(self._keep_scanning(), name="local-executor-scan")
-        interpreter = await self._interpreter("")
+        interpreter = await self._interpreters.of("")
         (_log.warning if interpreter.problem else _log.info)("task_interpreter", says=interpreter.describe())
         if not interpreter.problem:
             await self._supervisor()
+        if self.environments is not None:
+            collecting = self._keep_collecting(self.environments)
+            self._collecting = asyncio.create_task(collecting, name="local-executor-environments")
         return interpreter
 
     async def stop_serving(self) -> None:
         """Let go of everything; attempts keep running and are found again."""
         self._stopping = True
-        if self._scan is not None:
-            self._scan.cancel()
-            await asyncio.gather(self._scan, return_exceptions=True)
+        for task in (self._scan, self._collecting):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._link is not None:
             self._link.close()
         if self._look_soon is not None:
@@ -93,6 +108,11 @@ class LocalBackend:
         await self._waiters.close()
         self._hints.close()
         self._threads.close()
+
+    async def runtime_of(self, image: str) -> tuple[str, str]:
+        """Versions of Python and of the SDK that tasks of an image run with, empty where unknown."""
+        interpreter = await self._interpreters.of(image)
+        return interpreter.python, interpreter.flyte
 
     # ExecutionBackend
 
@@ -174,18 +194,10 @@ class LocalBackend:
         async with self._linking:
             if self._link is None or not self._link.alive:
                 self._link = await start_supervisor(self._settings, self._told, self._supervisor_lost)
-                interpreter = await self._interpreter("")
+                interpreter = await self._interpreters.of("")
                 if self._settings.fork_server and self._platform.can_fork and not interpreter.problem:
                     self._fork_servers.warm_up(interpreter)
             return self._link
-
-    async def _interpreter(self, image: str) -> Interpreter:
-        """One with a problem is asked again each time: it may have been mended."""
-        path = self._settings.interpreter_of(image)
-        known = self._interpreters.get(path)
-        if known is None or known.problem:
-            known = self._interpreters[path] = await inspect_interpreter(path)
-        return known
 
     def _told(self, message: dict[str, Any]) -> None:
         self._fork_servers.hear(message)
@@ -205,7 +217,13 @@ class LocalBackend:
     async def _keep_scanning(self) -> None:
         while True:
             await self._look_at_living()
+            self._fork_servers.retire(keep=self._settings.interpreter, idle_seconds=_IDLE_SECONDS)
             await asyncio.sleep(self._settings.scan_interval.total_seconds())
+
+    async def _keep_collecting(self, environments: Environments) -> None:
+        while True:
+            await environments.collect(await self._threads.run(self._folders.environments_in_use))
+            await asyncio.sleep(_COLLECT_SECONDS)
 
     async def _look_at_living(self) -> None:
         for attempt in list(self._living):

@@ -1,7 +1,7 @@
 """The environment of an attempt, built here and nowhere else, and which environments cannot be forked.
 
 Nothing of the server's own environment is passed on. From low to high: what every process needs,
-the settings' variables, the task's and the run's own, and what this server must decide itself.
+the image's variables, the settings' ones, the task's and the run's own, and what this server must decide itself.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from flyte_binary.executor.local.environments.variables import expanded
 from flyte_binary.executor.local.program import files
 from flyte_binary.executor.local.settings import LocalSettings
 
@@ -24,15 +25,25 @@ _READ_AGAIN = frozenset({"LOG_LEVEL", "USER_LOG_LEVEL", "HOME"})
 _DEBUG = 10
 
 
-def base_environment(settings: LocalSettings, interpreter: Path, home: Path) -> dict[str, str]:
-    """Also what a fork server is started with, so that what libraries read at import is the same."""
-    return {
+_NO_IMAGE: Mapping[str, str] = {}
+
+
+def base_environment(
+    settings: LocalSettings, interpreter: Path, home: Path, image: Mapping[str, str] = _NO_IMAGE
+) -> dict[str, str]:
+    """Also what a fork server is started with, so that what libraries read at import is the same. `image` has the
+    variables of the image that the interpreter was built for."""
+    base = {
         "PATH": f"{interpreter.parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "DO_NOT_TRACK": "1",
         "FLYTE_DISABLE_TELEMETRY": "true",
+    }
+    return {
+        **base,
+        **{name: expanded(value, base) for name, value in image.items()},
         **settings.environment,
         # The SDK's driver for plain paths makes no folders otherwise, and fails at its first output.
         "FSSPEC_FILE_AUTO_MKDIR": "true",
@@ -40,12 +51,18 @@ def base_environment(settings: LocalSettings, interpreter: Path, home: Path) -> 
 
 
 def attempt_environment(
-    settings: LocalSettings, interpreter: Path, folder: Path, variables: Mapping[str, str], *, token: str = ""
+    settings: LocalSettings,
+    interpreter: Path,
+    folder: Path,
+    variables: Mapping[str, str],
+    *,
+    image: Mapping[str, str] = _NO_IMAGE,
+    token: str = "",
 ) -> dict[str, str]:
-    """`folder` is the attempt's. `variables` come from the executor: template, run and reserved ones. `token` is
-    the attempt's own, empty where no one needs to authenticate."""
+    """`folder` is the attempt's. `variables` come from the executor: template, run and reserved ones; those of the
+    `image` are below them. `token` is the attempt's own, empty where no one needs to authenticate."""
     return {
-        **base_environment(settings, interpreter, settings.home or folder / files.HOME),
+        **base_environment(settings, interpreter, settings.home or folder / files.HOME, image),
         # Or the SDK takes the configuration of a repository in which the data folder happens to lie.
         "GIT_CEILING_DIRECTORIES": str(folder),
         **variables,

@@ -71,6 +71,15 @@ class Folders:
             if attempt is not None:
                 yield attempt
 
+    def environments_in_use(self) -> frozenset[Path]:
+        """Folders of the environments that living attempts run in."""
+        records = [
+            files.read_json(str(self.path(attempt) / files.ENVIRONMENT))
+            for attempt in self.all()
+            if (found := self.look(attempt)) is not None and found.held
+        ]
+        return frozenset(Path(record["folder"]) for record in records if record is not None)
+
     def look(self, attempt: AttemptId) -> Found | None:
         """None if there is no such folder, or it was made but never claimed."""
         path = self.path(attempt)
@@ -169,6 +178,18 @@ def remove_tree(path: Path) -> None:
                 if not inner.is_symlink():
                     inner.chmod(stat.S_IRWXU)
         shutil.rmtree(path)
+
+
+def copy_missing(source: Path, target: Path) -> None:
+    """What is below the folder `source`, except where `target` has something of that name already."""
+    for entry in os.scandir(source):
+        place = target / entry.name
+        if entry.is_dir(follow_symlinks=False) and not place.is_symlink():
+            if not place.exists() or place.is_dir():
+                place.mkdir(exist_ok=True)
+                copy_missing(Path(entry.path), place)
+        elif not (place.exists() or place.is_symlink()):
+            shutil.copy2(entry.path, place, follow_symlinks=False)
 
 
 def _make(path: Path) -> None:

@@ -37,6 +37,8 @@ class _ForkServer:
     usable: bool = False
     again_at: float | None = None
     """It is gone, and from this (monotonic) time on another may be started. One that refuses is not asked again."""
+    used_at: float = field(default_factory=time.monotonic)
+    """When it was last chosen, or started."""
 
 
 class ForkServers:
@@ -68,6 +70,7 @@ class ForkServers:
         server = self._servers.get(interpreter.path)
         if server is None:
             return None
+        server.used_at = time.monotonic()
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await server.settled.wait()
@@ -82,6 +85,17 @@ class ForkServers:
             _log.debug("attempt_runs_cold", because=f"its environment sets {reason}")
             return None
         return server.id
+
+    def retire(self, *, keep: Path, idle_seconds: float) -> None:
+        """End those that nobody has chosen for so long, except that of the interpreter `keep`: each holds some 80 MB.
+        The next attempt that wants one starts it again."""
+        for path, server in list(self._servers.items()):
+            if path == keep or time.monotonic() - server.used_at < idle_seconds:
+                continue
+            del self._servers[path]
+            if server.again_at is None:
+                server.link.dismiss_fork_server(server.id)
+            server.settled.set()
 
     def hear(self, message: Mapping[str, Any]) -> None:
         """What the supervisor says of a fork server."""
@@ -125,7 +139,7 @@ class ForkServers:
 
     def _start(self, link: SupervisorLink, interpreter: Interpreter, state: tuple[object, ...]) -> _ForkServer:
         home = self._settings.home or self._settings.folder
-        environment = base_environment(self._settings, interpreter.path, home)
+        environment = base_environment(self._settings, interpreter.path, home, interpreter.variables)
         server = _ForkServer(id=uuid4().hex, link=link, state=state, environment=environment)
         try:
             link.start_fork_server(

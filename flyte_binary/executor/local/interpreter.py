@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _TIMEOUT_SECONDS = 30
@@ -31,6 +32,10 @@ class Interpreter:
     """Where its packages are installed."""
     problem: str = ""
     """One sentence if tasks cannot run under it."""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the image that it was built for sets, for every task of that image."""
+    work: Path | None = None
+    """Files that the image brings into the working folder of its tasks."""
 
     def state(self) -> tuple[object, ...]:
         """Differs after a package was installed, upgraded or removed, which touches the folder (the

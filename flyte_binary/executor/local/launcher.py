@@ -13,9 +13,11 @@ import structlog
 
 from flyte_binary.domain.errors import Unavailable
 from flyte_binary.executor.backend import AttemptSpec
+from flyte_binary.executor.build_image import is_build
 from flyte_binary.executor.local.bundles import Bundles, InvalidBundle
 from flyte_binary.executor.local.environment import attempt_environment
-from flyte_binary.executor.local.folders import Folders
+from flyte_binary.executor.local.environments.environments import Environments
+from flyte_binary.executor.local.folders import Folders, copy_missing
 from flyte_binary.executor.local.fork_servers import ForkServers
 from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.executor.local.program import files
@@ -46,6 +48,7 @@ class Launcher:
         supervisor: Callable[[], Awaitable[SupervisorLink]],
         interpreter: Callable[[str], Awaitable[Interpreter]],
         threads: LocalThreads,
+        environments: Environments | None,
     ) -> None:
         self._settings = settings
         self._folders = folders
@@ -54,13 +57,13 @@ class Launcher:
         self._supervisor = supervisor
         self._interpreter = interpreter
         self._threads = threads
+        self._environments = environments
 
     async def launch(self, spec: AttemptSpec) -> bool:
         """False if this launch has been before. Raises `Unavailable`."""
         interpreter = await self._interpreter(spec.image)
         folder = self._folders.path(spec.id)
-        environment = attempt_environment(self._settings, interpreter.path, folder, spec.env)
-        command = _command(interpreter, spec.argv, environment)
+        environment, command = self._program(spec, interpreter, folder)
         reason = ""
         for forked in (True, False):
             lock = await self._threads.run(lambda: self._claim(spec, folder, interpreter, command, environment))
@@ -85,6 +88,19 @@ class Launcher:
                 os.close(lock)
         raise Unavailable(f"attempt {spec.id} cannot be started now: {reason}")
 
+    def _program(
+        self, spec: AttemptSpec, interpreter: Interpreter, folder: Path
+    ) -> tuple[dict[str, str], list[str] | _Impossible]:
+        """The environment and the command."""
+        if not is_build(spec.argv):
+            environment = attempt_environment(
+                self._settings, interpreter.path, folder, spec.env, image=interpreter.variables
+            )
+            return environment, _command(interpreter, spec.argv, environment)
+        if self._environments is None:
+            return {}, _Impossible("this server does not build images")
+        return self._environments.variables(spec), self._environments.command()
+
     def _claim(
         self,
         spec: AttemptSpec,
@@ -105,6 +121,8 @@ class Launcher:
         }
         try:
             _prepare(folder, spec, request)
+            if interpreter.work is not None:
+                files.write_json(str(folder / files.ENVIRONMENT), {"folder": str(interpreter.work.parent)})
         except OSError as error:
             os.close(lock)
             raise Unavailable(f"attempt {spec.id} cannot be started now: {error}") from error
@@ -125,7 +143,7 @@ class Launcher:
         # Without this program a cold process runs the module instead, and says so in its argv.
         forked = forked and self._settings.fork_server and command[0] == str(interpreter.path.with_name("a0"))
         fork_server = await self._fork_servers.choose(interpreter, environment) if forked else None
-        await self._bundles.place(spec.bundle_uri, spec.argv, folder / files.WORK)
+        await self._fill(spec, interpreter, folder / files.WORK)
         order = Order(
             name=self._folders.name(spec.id),
             folder=folder,
@@ -134,6 +152,16 @@ class Launcher:
             log_limit_bytes=spec.log_limit_bytes,
         )
         await supervisor.launch(order, lock)
+
+    async def _fill(self, spec: AttemptSpec, interpreter: Interpreter, work: Path) -> None:
+        """The working folder: the code, and around it what the image brings. Raises `InvalidBundle`."""
+        if is_build(spec.argv) and self._environments is not None:
+            await self._environments.prepare(spec, work, interpreter)
+            return
+        await self._bundles.place(spec.bundle_uri, spec.argv, work)
+        brought = interpreter.work
+        if brought is not None:
+            await self._threads.run(lambda: copy_missing(brought, work))
 
 
 def _refuse(spec: AttemptSpec, folder: Path, why: _Impossible) -> None:

@@ -3,6 +3,7 @@
 attempt.json   the server, once, at the claim; its `flock` is held for as long as the attempt lives
 request.json   the server; argv, environment and working folder, read and removed by the child
 started.json   the supervisor, once the child exists
+environment.json   the server; which environment was built for the attempt's image, if one was
 stop.json      the server; the control pipe only says "look"
 exit.json      whoever saw the end (the supervisor; the server for an attempt that cannot start)
 control        named pipe on which the supervisor is told to look
@@ -21,6 +22,7 @@ from typing import Any
 ATTEMPT = "attempt.json"
 REQUEST = "request.json"
 STARTED = "started.json"
+ENVIRONMENT = "environment.json"
 STOP = "stop.json"
 EXIT = "exit.json"
 CONTROL = "control"
