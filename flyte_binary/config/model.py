@@ -447,7 +447,7 @@ class TaskLogs:
 class Images:
     uv: Path | None = None
     """The program uv, which builds a virtual environment from the layers of an image. Default: that of the Python
-    package uv (`flyte-binary[images]`), else the one on PATH. Without it nothing is built, and tasks of every image run
+    package uv beside the server, else the one on PATH. Without it nothing is built, and tasks of every image run
     under `executor.interpreter`. Builds see the server's UV_*, SSL_CERT_* and proxy variables, and pip's index if uv
     has none of its own. YAML: executor.images.uv."""
 

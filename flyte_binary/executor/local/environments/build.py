@@ -136,8 +136,9 @@ class _Build:
         if asked.returncode == 0:
             return
         sdk = self._order.default.sdk
-        say(f"The image does not bring the package flyte; its tasks get the version that other tasks have here, {sdk}.")
-        self._command(_uv(place, "pip", "install", f"flyte=={sdk}"), place, variables)
+        package = f"flyte=={sdk}" if sdk else "flyte"
+        say(f"The image does not bring the SDK; its tasks get the version that other tasks have here: {package}.")
+        self._command(_uv(place, "pip", "install", package), place, variables)
 
     def _try(self, place: Place) -> None:
         """Better now than in every task; it also compiles what tasks load first."""

@@ -118,8 +118,8 @@ class Environments:
         uv = self._settings.uv
         if uv is None:
             raise InvalidBundle(
-                "this server cannot build images: it has no program uv; install flyte-binary[images], or set"
-                " executor.images.uv"
+                "this server cannot build images: it has no program uv; install the Python package uv beside it"
+                " (pip install uv), or set executor.images.uv"
             )
         uris = _options(spec.argv)
         inputs = await self._inputs(uris["--inputs"])

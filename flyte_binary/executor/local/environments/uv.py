@@ -17,7 +17,7 @@ _CHOSEN = {"UV_DEFAULT_INDEX": ("UV_DEFAULT_INDEX", "UV_INDEX_URL"), "UV_INDEX":
 
 
 def find_uv(configured: Path | None) -> Path | None:
-    """As configured, else that of the Python package `uv` (the extra `images`), else the one on PATH."""
+    """As configured, else that of the Python package `uv` beside the server, else the one on PATH."""
     if configured is not None:
         return configured
     try:
