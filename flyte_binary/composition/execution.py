@@ -73,7 +73,7 @@ def make_execution(
         system_failures=settings.max_system_failures,
         infrastructure_failures=settings.max_infrastructure_failures,
     )
-    concluder = Concluder(database, ResultReader(store, backend), clock, caps)
+    concluder = Concluder(database, ResultReader(store, backend), clock, caps, backend.runtime_of)
     starter = Starter(
         database=database,
         backend=backend,

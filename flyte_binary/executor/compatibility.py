@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from flyteidl2.core import tasks_pb2
 
@@ -10,6 +12,28 @@ from flyte_binary.executor.task_types import CannotRun
 
 _VERSION = re.compile(r"^v?(\d+)\.(\d+)")
 _DEFAULT_IMAGE = re.compile(r"/flyte:py(\d+\.\d+)-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What tasks of an image run with."""
+
+    python: str
+    """Version, empty if unknown, as is the next."""
+    flyte: str
+    interpreter: str = ""
+    """The program."""
+    built: bool = False
+    """For this image, and not the default that stands for every image."""
+
+
+RuntimeOf = Callable[[str], Awaitable[Runtime]]
+"""By the name of the image."""
+
+
+def is_default_image(image: str) -> bool:
+    """The one that a task gets that asks for none: nothing in it but Python and the SDK."""
+    return _DEFAULT_IMAGE.search(image) is not None
 
 
 def check_runtime(template: tasks_pb2.TaskTemplate, python: str, flyte: str) -> None:

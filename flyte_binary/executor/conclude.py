@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flyteidl2.core import execution_pb2
 
@@ -11,8 +11,11 @@ from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow, AttemptRow
 from flyte_binary.executor.backend import AttemptState
 from flyte_binary.executor.caching import plan_for
+from flyte_binary.executor.compatibility import RuntimeOf
 from flyte_binary.executor.facts import RunFacts, TaskFacts
+from flyte_binary.executor.import_hints import lacks_module, with_import_hint
 from flyte_binary.executor.results import ResultReader
+from flyte_binary.executor.task_types import image_of
 from flyte_binary.executor.timing import Expired
 from flyte_binary.executor.transitions import Conclusion, conclude, fail_before_launch, time_out
 from flyte_binary.executor.verdict import Budget, Failures, Outcome, after_timeout, judge
@@ -28,11 +31,14 @@ class Caps:
 
 
 class Concluder:
-    def __init__(self, database: Database, results: ResultReader, clock: Clock, caps: Caps) -> None:
+    def __init__(
+        self, database: Database, results: ResultReader, clock: Clock, caps: Caps, runtime_of: RuntimeOf
+    ) -> None:
         self._database = database
         self._results = results
         self._clock = clock
         self._caps = caps
+        self._runtime_of = runtime_of
 
     async def conclude(
         self, row: ActionRow, attempt: AttemptRow, state: AttemptState, task: TaskFacts, run: RunFacts
@@ -50,6 +56,8 @@ class Concluder:
             log_tail=results.log_tail,
             budget=self._budget(row, task),
         )
+        if verdict.error is not None and lacks_module(verdict.error):
+            verdict = replace(verdict, error=await self._hinted(verdict.error, task))
         end = Conclusion(
             row=row,
             attempt=attempt,
@@ -73,6 +81,10 @@ class Concluder:
         )
         now = self._clock.now()
         await self._database.write(lambda tx: fail_before_launch(tx, row, error, at=now), run=row.run_id)
+
+    async def _hinted(self, error: execution_pb2.ExecutionError, task: TaskFacts) -> execution_pb2.ExecutionError:
+        image = image_of(task.spec.task_template)
+        return with_import_hint(error, image, await self._runtime_of(image))
 
     def _budget(self, row: ActionRow, task: TaskFacts) -> Budget:
         return Budget(

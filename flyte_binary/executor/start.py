@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from flyte_binary.control.clock import Clock
@@ -16,15 +15,12 @@ from flyte_binary.domain import locations
 from flyte_binary.executor.admission import Admission, Request
 from flyte_binary.executor.backend import AttemptPhase, AttemptState, ExecutionBackend
 from flyte_binary.executor.caching import HIT, CachePlan, Caching, plan_for, reserve
-from flyte_binary.executor.compatibility import check_runtime
+from flyte_binary.executor.compatibility import RuntimeOf, check_runtime
 from flyte_binary.executor.conclude import Concluder
 from flyte_binary.executor.facts import RunFacts, TaskFacts
 from flyte_binary.executor.task_types import CannotRun, Machine, image_of, make_attempt
 from flyte_binary.executor.timing import LOOK_AGAIN_SECONDS, first_look
 from flyte_binary.executor.transitions import cache_hit, intend_launch, now_running, recover_traces, wait_for_cache
-
-RuntimeOf = Callable[[str], Awaitable[tuple[str, str]]]
-"""Versions of Python and of the SDK that tasks of an image run with, empty where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,9 @@ class Starter:
     async def _launch(self, row: ActionRow, task: TaskFacts, run: RunFacts) -> float | None:
         nonce = secrets.token_hex(8)
         try:
-            check_runtime(task.spec.task_template, *await self._runtime_of(image_of(task.spec.task_template)))
+            template = task.spec.task_template
+            runtime = await self._runtime_of(image_of(template))
+            check_runtime(template, runtime.python, runtime.flyte)
             spec = make_attempt(
                 row,
                 task,

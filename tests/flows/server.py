@@ -14,6 +14,7 @@ from flyte_binary.domain.ids import ActionId
 from flyte_binary.executor.admission import Admission
 from flyte_binary.executor.archive import LogArchiver
 from flyte_binary.executor.caching import Caching
+from flyte_binary.executor.compatibility import Runtime
 from flyte_binary.executor.conclude import Caps, Concluder
 from flyte_binary.executor.conditions import Conditions
 from flyte_binary.executor.executor import Executor
@@ -59,7 +60,7 @@ class Server:
         self.admission = Admission(cores=cores, memory_bytes=memory_bytes, wake=self.controller.queue.add)
         self.standstill = Standstill(database, backend, self.admission)
         waiting = Waiting(self.admission, Family())
-        concluder = Concluder(database, ResultReader(store, backend), clock, caps)
+        concluder = Concluder(database, ResultReader(store, backend), clock, caps, _runtime_of)
         leftovers = Leftovers(database, backend, LogArchiver(store, backend), clock, stop_grace_seconds=5)
         starter = Starter(
             database=database,
@@ -140,5 +141,5 @@ class Server:
         await asyncio.gather(*mine, return_exceptions=True)
 
 
-async def _runtime_of(_image: str) -> tuple[str, str]:
-    return "3.11", "2.12.1"
+async def _runtime_of(_image: str) -> Runtime:
+    return Runtime(python="3.11", flyte="2.12.1")

@@ -16,6 +16,7 @@ import structlog
 from flyte_binary.domain.errors import Unavailable
 from flyte_binary.domain.ids import AttemptId
 from flyte_binary.executor.backend import AttemptSpec, AttemptState, LogPage
+from flyte_binary.executor.compatibility import Runtime
 from flyte_binary.executor.local import log_files
 from flyte_binary.executor.local.bundles import Bundles, BundleStore
 from flyte_binary.executor.local.changes import Changes
@@ -109,10 +110,14 @@ class LocalBackend:
         self._hints.close()
         self._threads.close()
 
-    async def runtime_of(self, image: str) -> tuple[str, str]:
-        """Versions of Python and of the SDK that tasks of an image run with, empty where unknown."""
+    async def runtime_of(self, image: str) -> Runtime:
         interpreter = await self._interpreters.of(image)
-        return interpreter.python, interpreter.flyte
+        return Runtime(
+            python=interpreter.python,
+            flyte=interpreter.flyte,
+            interpreter=str(interpreter.path),
+            built=interpreter.path != self._settings.interpreter,
+        )
 
     # ExecutionBackend
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import structlog
 from flyte_binary.domain.errors import Unavailable
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.build_image import is_build
+from flyte_binary.executor.compatibility import is_default_image
 from flyte_binary.executor.local.bundles import Bundles, InvalidBundle
 from flyte_binary.executor.local.environment import attempt_environment
 from flyte_binary.executor.local.environments.environments import Environments
@@ -120,13 +121,22 @@ class Launcher:
             "python": str(interpreter.path) if sdk else "",
         }
         try:
-            _prepare(folder, spec, request)
+            _prepare(folder, spec, request, self._notices(spec, interpreter))
             if interpreter.work is not None:
                 files.write_json(str(folder / files.ENVIRONMENT), {"folder": str(interpreter.work.parent)})
         except OSError as error:
             os.close(lock)
             raise Unavailable(f"attempt {spec.id} cannot be started now: {error}") from error
         return lock
+
+    def _notices(self, spec: AttemptSpec, interpreter: Interpreter) -> Sequence[str]:
+        """The executor's, and once in a run that its image is not what runs."""
+        image, is_first = spec.image, spec.id.action.is_root and spec.id.number == 1
+        stands_for_all = interpreter.path == self._settings.interpreter and not is_build(spec.argv)
+        if not image or is_default_image(image) or not (is_first and stands_for_all):
+            return spec.notices
+        where = f"the image {image} is not built on this server; the task runs under {interpreter.path}"
+        return *spec.notices, where
 
     async def _start(
         self,
@@ -176,15 +186,15 @@ def _refuse(spec: AttemptSpec, folder: Path, why: _Impossible) -> None:
     )
 
 
-def _prepare(folder: Path, spec: AttemptSpec, request: dict[str, object]) -> None:
+def _prepare(folder: Path, spec: AttemptSpec, request: dict[str, object], notices: Sequence[str]) -> None:
     for name in (files.WORK, files.HOME):
         (folder / name).mkdir(0o700)
     os.mkfifo(folder / files.CONTROL, 0o600)
     files.write_json(str(folder / files.REQUEST), {**request, "cwd": str(folder / files.WORK)})
-    if spec.notices:
+    if notices:
         now = time.time()
         output = Output(str(folder), spec.log_limit_bytes)
-        for notice in spec.notices:
+        for notice in notices:
             output.note(notice, now)
         output.close(now)
 

@@ -194,5 +194,5 @@ def _program(place: Place, program: str) -> list[str]:
 
 
 def _pip_install(place: Place, *arguments: str) -> Command:
-    argv = (str(place.uv), "pip", "install", "--python", str(place.python), *arguments)
+    argv = (str(place.uv), "pip", "install", *arguments)
     return Command(argv=argv, cwd=place.context)
