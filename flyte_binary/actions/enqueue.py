@@ -129,12 +129,13 @@ class Enqueuer:
 
 def insert_action(tx: Transaction, row: ActionRow, *, at: int) -> None:
     """Insert below a living parent, replaying what a recovered run has done before."""
-    root = tx.actions.lock(row.run_id.root())
     if row.parent is None:
         if not tx.actions.insert(row):
             raise AlreadyExists(f"run {row.run_id} exists")
         tx.changed_action(row.id, None)
         return
+    # Held until the commit, so that whoever ends one of them sees the child that comes below it.
+    root = tx.actions.lock_shared(row.run_id.root())
     if root is None:
         raise NotFound(f"run {row.run_id} does not exist")
     _require_living_parent(tx, row, root)
@@ -146,7 +147,7 @@ def insert_action(tx: Transaction, row: ActionRow, *, at: int) -> None:
 
 
 def _require_living_parent(tx: Transaction, row: ActionRow, root: ActionRow) -> None:
-    parent = root if row.parent == ROOT_ACTION else tx.actions.get(row.run_id.action(row.parent or ""))
+    parent = root if row.parent == ROOT_ACTION else tx.actions.lock_shared(row.run_id.action(row.parent or ""))
     if parent is None:
         raise NotFound(f"parent action {row.parent!r} of run {row.run_id} does not exist")
     ended = next((above for above in (parent, root) if above.terminal), None)

@@ -53,12 +53,12 @@ def record_action(tx: Transaction, row: ActionRow) -> None:
     What has ended already (a trace) is taken late as well: nothing is left unfinished by it. Raises `NotFound` and
     `Aborted`.
     """
-    root = tx.actions.lock(row.run_id.root())
+    root = tx.actions.lock_shared(row.run_id.root())
     if root is None:
         raise NotFound(f"action_id: run {row.run_id} does not exist; it begins with CreateRun")
     if tx.actions.get(row.id) is not None:
         return
-    parent = None if row.parent_id is None else tx.actions.get(row.parent_id)
+    parent = None if row.parent_id is None else tx.actions.lock_shared(row.parent_id)
     if parent is None:
         raise NotFound(f"parent: action {row.parent!r} of run {row.run_id} does not exist")
     if parent.terminal and not row.terminal:

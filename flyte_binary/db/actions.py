@@ -9,7 +9,7 @@ from typing import Any  # column values of one row have many types
 
 from sqlalchemy import Connection, RowMapping, bindparam, literal_column, select, tuple_, update
 
-from flyte_binary.db.dialect import for_update, insert_if_absent
+from flyte_binary.db.dialect import for_share, for_update, insert_if_absent
 from flyte_binary.db.prepared import Prepared, Record, one_of
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.db.statements import IN_LIMIT, batched, is_action, is_run, of_action, of_run, parameters_of
@@ -31,6 +31,7 @@ _FEW = 16
 """Up to so many rows, reading them one by one is faster than a statement of that length."""
 
 _ONE = Prepared(select(*_COLUMNS).where(is_action(actions)))
+_ONE_SHARED = Prepared(for_share(select(*_COLUMNS).where(is_action(actions))))
 _ONE_LOCKED = Prepared(for_update(select(*_COLUMNS).where(is_action(actions))))
 _CHILDREN = Prepared(select(*_COLUMNS).where(is_run(actions), _CHILD).order_by(*_OLDEST_FIRST))
 _UNFINISHED_CHILDREN = Prepared(select(*_COLUMNS).where(is_run(actions), _CHILD, _UNFINISHED).order_by(*_OLDEST_FIRST))
@@ -67,6 +68,11 @@ class Actions:
     def lock(self, action: ActionId) -> ActionRow | None:
         """`get`, holding the row against other writers until the commit."""
         record = _ONE_LOCKED.first(self._connection, parameters_of(action))
+        return None if record is None else _row_of(record)
+
+    def lock_shared(self, action: ActionId) -> ActionRow | None:
+        """`get`, keeping others from changing the row until the commit; any number may do so at once."""
+        record = _ONE_SHARED.first(self._connection, parameters_of(action))
         return None if record is None else _row_of(record)
 
     def children(self, parent: ActionId, *, unfinished_only: bool = False) -> list[ActionRow]:
@@ -168,13 +174,9 @@ class Actions:
         """Mark those of the named actions that are not terminal; returns the ones that were marked."""
         marked: list[str] = []
         for chunk in batched(names, IN_LIMIT):
-            conditions = [of_run(actions, run), actions.c.name.in_(chunk), _UNFINISHED]
-            found = list(self._connection.execute(select(actions.c.name).where(*conditions)).scalars())
-            if not found:
-                continue
             statement = (
                 update(actions)
-                .where(of_run(actions, run), actions.c.name.in_(found), _UNFINISHED)
+                .where(of_run(actions, run), actions.c.name.in_(chunk), _UNFINISHED)
                 .values(
                     phase=int(Phase.ABORTED),
                     abort_reason=reason,
@@ -183,9 +185,9 @@ class Actions:
                     updated_at=at,
                     version=actions.c.version + 1,
                 )
+                .returning(actions.c.name)
             )
-            self._connection.execute(statement)
-            marked.extend(found)
+            marked.extend(self._connection.execute(statement).scalars())
         return marked
 
     def unfinished_below(self, top: ActionId) -> list[str]:
@@ -197,13 +199,14 @@ class Actions:
         if top.is_root:
             return [name for (name,) in _NAMES_OF_UNFINISHED_OTHERS.all(self._connection, parameters_of(top))]
         names: list[str] = []
-        level = self._unfinished_children(top.run_id, [top.name])
+        level = self.unfinished_children(top.run_id, [top.name])
         while level:
             names.extend(level)
-            level = self._unfinished_children(top.run_id, level)
+            level = self.unfinished_children(top.run_id, level)
         return names
 
-    def _unfinished_children(self, run: RunId, parents: list[str]) -> list[str]:
+    def unfinished_children(self, run: RunId, parents: list[str]) -> list[str]:
+        """Names of those of any of the parents."""
         if len(parents) == 1:
             parameters = parameters_of(run.action(parents[0]))
             return [name for (name,) in _NAMES_OF_UNFINISHED_CHILDREN.all(self._connection, parameters)]

@@ -88,14 +88,14 @@ def abort(tx: Transaction, row: ActionRow, *, at: int, reason: str, aborted_by: 
 
 
 def abort_descendants(tx: Transaction, row: ActionRow, *, at: int) -> None:
-    """A separate statement behind the lock on the root: a child that commits meanwhile is seen."""
+    """Until none is left: a child whose Enqueue holds its parent's row is there when that row has been marked."""
     names = tx.actions.unfinished_below(row.id)
-    if not names:
-        return
-    for name in tx.actions.mark_aborted(row.run_id, names, at=at, reason=None):
-        child = tx.actions.get(row.run_id.action(name))
-        if child is not None:
-            _aborted(tx, child, at=at, reason="its parent ended")
+    while names:
+        for name in tx.actions.mark_aborted(row.run_id, names, at=at, reason=None):
+            child = tx.actions.get(row.run_id.action(name))
+            if child is not None:
+                _aborted(tx, child, at=at, reason="its parent ended")
+        names = tx.actions.unfinished_children(row.run_id, names)
 
 
 def release_reservations(tx: Transaction, action: ActionId) -> None:
