@@ -17,6 +17,7 @@ from pyqwest.testing import ASGITransport
 
 from flyte_binary.actions.abort import Aborter
 from flyte_binary.actions.signal import Signaller
+from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.domain.catchup import CatchupPolicy
@@ -58,13 +59,14 @@ class World:
         policy: CatchupPolicy = CatchupPolicy.LAST,
         limit: int = 100,
         pace: Pace | None = None,
+        clock: Clock | None = None,
     ) -> TriggerScheduler:
-        database = database or self.database
-        creator = RunCreator(database, self.store, self.clock, DOMAINS)
+        database, clock = database or self.database, clock or self.clock
+        creator = RunCreator(database, self.store, clock, DOMAINS)
         return TriggerScheduler(
             database=database,
             hub=self.hub,
-            clock=self.clock,
+            clock=clock,
             firing=Firing(database, creator),
             pace=pace or Pace(1e6, 10**6),
             catch_up=CatchUp(policy=policy, limit=limit),
