@@ -91,9 +91,6 @@ async def test_what_cannot_be_deployed_is_refused(server: Server) -> None:
     no_domain = pb.DeployTaskRequest(task_id=task_id(), spec=task_spec())
     no_domain.task_id.domain = "nosuch"
     assert "nosuch" in await refused(server.tasks.deploy_task(no_domain), Code.NOT_FOUND)
-    triggered = pb.DeployTaskRequest(task_id=task_id(), spec=task_spec())
-    triggered.triggers.add(name="daily")
-    assert "triggers" in await refused(server.tasks.deploy_task(triggered), Code.UNIMPLEMENTED)
     unknown = server.tasks.get_task_details(pb.GetTaskDetailsRequest(task_id=task_id()))
     assert "env.hello" in await refused(unknown, Code.NOT_FOUND)
 
