@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,9 @@ class Done:
 
 
 class Flyte:
-    def __init__(self, config: Path, home: Path) -> None:
+    def __init__(self, config: Path, home: Path, variables: Mapping[str, str] | None = None) -> None:
+        """`variables` are more of each command's environment."""
+        self._variables = variables or {}
         self._config = config
         self._home = home
 
@@ -47,7 +50,7 @@ class Flyte:
         done = subprocess.run(
             [str(Path(sys.executable).parent / "flyte"), "-c", str(self._config), *arguments],
             cwd=PROGRAMS,
-            env=client_environment(self._home),
+            env={**client_environment(self._home), **self._variables},
             capture_output=True,
             text=True,
             encoding="utf-8",

@@ -10,6 +10,7 @@ import pytest
 from tests.sdk.command_line import Flyte
 from tests.sdk.sdk import Sdk
 from tests.sdk.serving import Server, serving, write_client_config
+from tests.sdk.stores import DiskStore, S3Store, Store
 
 HERE = Path(__file__).parent
 
@@ -20,9 +21,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.sdk)
 
 
+@pytest.fixture(scope="session", params=["disk", pytest.param("s3", marks=pytest.mark.s3)])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Everything that uses the shared server runs on each, one after the other."""
+    served = tmp_path_factory.mktemp("served")
+    return DiskStore(served) if request.param == "disk" else S3Store(served)
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("served")) as server:
+def server(store: Store) -> Iterator[Server]:
+    with serving(store.served, store.settings) as server:
         yield server
 
 
@@ -32,12 +40,12 @@ def client_config(server: Server, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
-def sdk(client_config: Path) -> Iterator[Sdk]:
-    sdk = Sdk(client_config, client_config.parent)
+def sdk(client_config: Path, store: Store) -> Iterator[Sdk]:
+    sdk = Sdk(client_config, client_config.parent, store.client)
     yield sdk
     sdk.close()
 
 
 @pytest.fixture(scope="session")
-def flyte(client_config: Path) -> Flyte:
-    return Flyte(client_config, client_config.parent)
+def flyte(client_config: Path, store: Store) -> Flyte:
+    return Flyte(client_config, client_config.parent, store.client)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +107,8 @@ def phase(status: dict[str, Any]) -> str:
 class Sdk:
     """A driver process that talks to one server."""
 
-    def __init__(self, config: Path, home: Path) -> None:
+    def __init__(self, config: Path, home: Path, variables: Mapping[str, str] | None = None) -> None:
+        """`variables` are more of the driver's environment."""
         self._pending: dict[int, Future[dict[str, Any]]] = {}
         self._stderr = (home / "driver.log").open("a", encoding="utf-8")
         self._process = subprocess.Popen(
@@ -118,7 +119,7 @@ class Sdk:
             text=True,
             encoding="utf-8",
             cwd=ROOT,
-            env=client_environment(home),
+            env={**client_environment(home), **(variables or {})},
         )
         self._reader = threading.Thread(target=self._read, name="driver-answers", daemon=True)
         self._reader.start()

@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from tests.sdk.sdk import Sdk
 from tests.sdk.serving import Server
+from tests.sdk.stores import Store
 from tests.sdk.wire import RUNS, Watch, files_below, md5_of, post, settle, upload_url
 
 NO_TAR = b"this is no archive"
@@ -43,9 +44,9 @@ def test_a_bundle_that_is_no_proper_tar_fails_the_run_with_its_name(
     assert "fastbad.tar.gz" in watch.one_line()["reason"]
 
 
-def test_a_bundle_outside_of_the_store_is_not_read(server: Server, sdk: Sdk, tmp_path: Path) -> None:
+def test_a_bundle_outside_of_the_store_is_not_read(server: Server, sdk: Sdk, store: Store, tmp_path: Path) -> None:
     (tmp_path / "fast.tar.gz").write_bytes(NO_TAR)
-    elsewhere = f"{server.data_dir}/store/uploads/../../../{tmp_path.name}/fast.tar.gz"
+    elsewhere = f"{store.base_uri}/uploads/../../../{tmp_path.name}/fast.tar.gz"
     model = sdk.run("hello.main", name="model").run
     settle(server)
     watch = Watch(server)

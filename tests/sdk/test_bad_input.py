@@ -15,6 +15,9 @@ from tests.sdk.sdk import Sdk, until
 from tests.sdk.serving import Server
 from tests.sdk.wire import CONTENT, DATA, RUNS, TASKS, UPLOAD, Watch, md5_of, post, settle, upload_url
 
+# They look at the files of the store, and at signed URLs that lead to the server itself.
+pytestmark = pytest.mark.parametrize("store", ["disk"], indirect=True)
+
 PROJECT = {"name": "flytesnacks", "domain": "development"}
 RUN = {"project": "flytesnacks", "domain": "development", "name": "no-such-run"}
 LIMIT_BYTES = 64 * 1024 * 1024

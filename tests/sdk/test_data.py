@@ -7,35 +7,35 @@ from pathlib import Path
 from pyarrow import parquet
 
 from tests.sdk.sdk import Sdk
-from tests.sdk.serving import Server
+from tests.sdk.stores import Store
 
 MEGABYTE = 1024 * 1024
 
 
-def test_a_file_goes_in_through_two_tasks_and_out(sdk: Sdk, tmp_path: Path) -> None:
+def test_a_file_goes_in_through_two_tasks_and_out(sdk: Sdk, store: Store, tmp_path: Path) -> None:
     text = tmp_path / "größe.txt"
     text.write_text("flyte\n" * 1000, encoding="utf-8")
     run = sdk.run("data.both_ways", text={"$file": str(text)})
 
-    assert Path(run.result()["$file"]).read_text(encoding="utf-8") == "FLYTE\n" * 1000
+    assert store.fetched(run.result()["$file"], tmp_path).read_text(encoding="utf-8") == "FLYTE\n" * 1000
 
 
-def test_a_folder_goes_in_and_out(sdk: Sdk, tmp_path: Path) -> None:
+def test_a_folder_goes_in_and_out(sdk: Sdk, store: Store, tmp_path: Path) -> None:
     for name in ("b.txt", "a.txt", "deep/deeper/c.txt"):
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name, encoding="utf-8")
     run = sdk.run("data.sorted_names", folder={"$dir": str(tmp_path / "tree")})
 
-    result = Path(run.result()["$dir"])
+    result = store.fetched(run.result()["$dir"], tmp_path)
     assert [str(path.relative_to(result)) for path in result.rglob("*") if path.is_file()] == ["deep/names"]
     assert (result / "deep/names").read_text(encoding="utf-8") == "a.txt\nb.txt\nc.txt"
 
 
-def test_a_table_goes_in_through_two_tasks_and_out(sdk: Sdk) -> None:
+def test_a_table_goes_in_through_two_tasks_and_out(sdk: Sdk, store: Store, tmp_path: Path) -> None:
     run = sdk.run("tables.two_degrees", table={"$csv": "city,celsius\nOslo,1.5\nQuito,20.0\n"})
 
-    table = parquet.read_table(run.result()["$parquet"])
+    table = parquet.read_table(store.fetched(run.result()["$parquet"], tmp_path))
     assert table.to_pydict() == {"city": ["Oslo", "Quito"], "celsius": [3.5, 22.0]}
 
 
@@ -56,19 +56,22 @@ def test_a_report_is_what_the_task_wrote(sdk: Sdk) -> None:
     assert "<p>step 0 ✓</p>" in report and "<p>step 2 ✓</p>" in report
 
 
-def test_raw_data_goes_where_the_run_says(sdk: Sdk, tmp_path: Path) -> None:
+def test_raw_data_goes_where_the_run_says(sdk: Sdk, store: Store, tmp_path: Path) -> None:
+    elsewhere = f"{store.base_uri.removesuffix('/flyte').removesuffix('/store')}/raw"
     default = sdk.run("data.raw_path").result()
-    chosen = sdk.run("data.raw_path", options={"raw_data_path": str(tmp_path / "raw")}).result()
+    chosen = sdk.run("data.raw_path", options={"raw_data_path": elsewhere}).result()
 
-    assert Path(default).read_bytes() == Path(chosen).read_bytes() == b"raw"
-    assert chosen.startswith(f"{tmp_path}/raw")
+    for uri in (default, chosen):
+        assert store.fetched(uri, tmp_path).read_bytes() == b"raw"
+    assert default.startswith(f"{store.base_uri}/")
+    assert chosen.startswith(f"{elsewhere}/")
 
 
-def test_a_file_that_a_task_makes_in_its_own_folder_outlives_it(sdk: Sdk, server: Server) -> None:
-    path = Path(sdk.run("data.makes_a_file").result()["$file"])
+def test_a_file_that_a_task_makes_in_its_own_folder_outlives_it(sdk: Sdk, store: Store, tmp_path: Path) -> None:
+    uri = sdk.run("data.makes_a_file").result()["$file"]
 
-    assert path.read_text(encoding="utf-8") == "made here"
-    assert path.is_relative_to(server.data_dir / "store")
+    assert store.fetched(uri, tmp_path).read_text(encoding="utf-8") == "made here"
+    assert uri.startswith(f"{store.base_uri}/")
 
 
 def test_a_file_that_a_task_makes_in_a_temporary_folder_outlives_that(sdk: Sdk) -> None:
