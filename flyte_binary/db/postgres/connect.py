@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any  # asyncpg has no type annotations
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -50,7 +50,7 @@ class Address:
 
     @property
     def name(self) -> str:
-        return urlsplit(self.url).path.removeprefix("/")
+        return unquote(urlsplit(self.url).path.removeprefix("/"))
 
     def of_database(self, name: str) -> Address:
         """The same server and user, another database."""
