@@ -126,9 +126,11 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, settings: Mapping[str, str] | None = None) -> Generator[Server]:
+def serving(
+    folder: Path, settings: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
+) -> Generator[Server]:
     """A ready server; nothing of it is left at the end, except its folder."""
-    server = Server(folder, settings or {}).start()
+    server = Server(folder, settings or {}, environment=environment or {}).start()
     try:
         yield server
     finally:

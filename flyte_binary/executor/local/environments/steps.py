@@ -135,7 +135,8 @@ class PoetryProject:
         poetry = [str(place.uv), "tool", "run", "--from", "poetry", "--with", "poetry-plugin-export", "poetry"]
         export = [*poetry, "export", "--format", "requirements.txt", "--output", exported, *self.export_arguments]
         # Poetry is a tool beside the environment; its virtual environment is not that of the image.
-        yield Command(argv=tuple(export), cwd=folder, variables=(("VIRTUAL_ENV", ""), ("UV_PYTHON", "")))
+        elsewhere = (("VIRTUAL_ENV", ""), ("UV_PYTHON", ""), ("POETRY_VIRTUALENVS_CREATE", "false"))
+        yield Command(argv=tuple(export), cwd=folder, variables=elsewhere)
         yield _pip_install(place, "--requirement", exported)
         if self.with_project:
             yield _pip_install(place, "--no-deps", str(folder))

@@ -1,0 +1,1 @@
+WORD = "made by uv"
