@@ -22,7 +22,7 @@ from typing import IO, Any
 import flyte
 import flyte.errors
 from flyte.io import DataFrame, Dir, File
-from flyte.remote import Action, ActionDetails, Condition, Run, Task
+from flyte.remote import Action, ActionDetails, Condition, Run, Task, Trigger
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -130,6 +130,22 @@ async def deploy(environment: str, version: str) -> list[str]:
     return [task.name async for task in Task.listall.aio()]
 
 
+async def fire(trigger: str, task: str, inputs: Values) -> str:
+    """The name of a new run, made on demand as the deployed trigger."""
+    found = await Trigger.get.aio(name=trigger, task_name=task)
+    return (await flyte.run.aio(found, **await _native(inputs))).name
+
+
+async def triggers(task: str) -> dict[str, Values]:
+    """Those of a deployed task, by their names."""
+    return {trigger.name: trigger.to_dict() async for trigger in Trigger.listall.aio(task_name=task)}
+
+
+async def delete_triggers(task: str) -> None:
+    for name in await triggers(task):
+        await Trigger.delete.aio(name=name, task_name=task)
+
+
 VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
     verb.__name__: verb
     for verb in (
@@ -149,6 +165,9 @@ VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
         report,
         download_code,
         deploy,
+        fire,
+        triggers,
+        delete_triggers,
     )
 }
 

@@ -7,12 +7,16 @@ from flyteidl2.task import common_pb2
 from flyteidl2.trigger import trigger_definition_pb2 as pb
 
 from flyte_binary.db.trigger_rows import RevisionRow, TriggerRow
+from flyte_binary.domain import locations
 from flyte_binary.domain.timestamps import micros_to_proto
 
 
 def details_of(row: TriggerRow) -> pb.TriggerDetails:
     spec = spec_of(row)
     spec.active = row.active
+    if spec.HasField("offloaded_input_data"):
+        # The SDK takes this for the file when it is asked to change some of the inputs, and stores the folder.
+        spec.offloaded_input_data.uri = locations.inputs_uri(spec.offloaded_input_data.uri)
     details = pb.TriggerDetails(id=_id_of(row), spec=spec, status=_status_of(row), automation_spec=automation_of(row))
     _add_metadata(details, row)
     return details

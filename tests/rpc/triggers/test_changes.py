@@ -62,6 +62,14 @@ async def test_a_deployed_trigger_comes_back_as_it_was_sent(world: World) -> Non
     assert await details(world) == deployed
 
 
+async def test_uploaded_inputs_are_named_by_their_file_as_the_sdk_reads_it(world: World) -> None:
+    await deploy_task(world)
+    offloaded = run_pb2.OffloadedInputData(uri="/store/inputs/abc", inputs_hash="h")
+    deployed = await deploy(world, deployment(offloaded=offloaded))
+    assert deployed.spec.offloaded_input_data.uri == "/store/inputs/abc/inputs.pb"
+    assert deployed.spec.offloaded_input_data.inputs_hash == "h"
+
+
 async def test_without_the_tasks_name_the_first_of_that_name_is_found(world: World) -> None:
     for task in ("env.b", "env.a"):
         await deploy_task(world, name=task)
