@@ -41,9 +41,12 @@ def base_environment(
         "DO_NOT_TRACK": "1",
         "FLYTE_DISABLE_TELEMETRY": "true",
     }
+    own = {name: expanded(value, base) for name, value in image.items()}
+    if "PATH" in own and str(interpreter.parent) not in own["PATH"].split(":"):
+        own["PATH"] = f"{interpreter.parent}:{own['PATH']}"
     return {
         **base,
-        **{name: expanded(value, base) for name, value in image.items()},
+        **own,
         **settings.environment,
         # The SDK's driver for plain paths makes no folders otherwise, and fails at its first output.
         "FSSPEC_FILE_AUTO_MKDIR": "true",

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from flyteidl2.imagebuilder import definition_pb2 as pb
 
-from flyte_binary.executor.local.environments import order
 from flyte_binary.executor.local.environments.build import build
 from flyte_binary.executor.local.environments.library import BuildRun, Library
 from flyte_binary.executor.local.environments.order import Order
@@ -59,9 +58,7 @@ class Builds:
         self._count += 1
         work = self.folder / f"work{self._count}"
         work.mkdir()
-        (work / order.SPEC).write_bytes(spec.SerializeToString())
-        if files:
-            tarball(work / order.CONTEXT, files)
+        context = tarball(self.folder / "context.tar.gz", files).read_bytes() if files else None
         Order(
             image=name,
             library=self.folder / "library",
@@ -71,7 +68,7 @@ class Builds:
             context_limit_bytes=1_000_000,
             force=force,
             run=BuildRun(project="p", domain="d", run=f"r{self._count}"),
-        ).write(work)
+        ).place(work, spec.SerializeToString(), context)
         return work
 
     def build(self, spec: pb.ImageSpec, files: Mapping[str, str] | None = None, **options: object) -> int:

@@ -23,7 +23,6 @@ from flyte_binary.domain.errors import FlyteError, InvalidArgument, Unavailable
 from flyte_binary.domain.images import REGISTRY, check_image_name, local_image, short_image_name
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.build_image import CONTEXT, FORCE, IMAGE_NAME, SPEC, TARGET_IMAGE
-from flyte_binary.executor.local.environments import order
 from flyte_binary.executor.local.environments.collect import kept_in, to_remove
 from flyte_binary.executor.local.environments.library import BuildRun, Built, Library
 from flyte_binary.executor.local.environments.order import Order
@@ -128,21 +127,21 @@ class Environments:
             check_image_name(TARGET_IMAGE, image)
         except InvalidArgument as error:
             raise InvalidBundle(error.message) from error
-        (work / order.SPEC).write_bytes(await self._get(inputs.get(SPEC, ""), _SPEC_LIMIT_BYTES))
-        if inputs.get(CONTEXT):
-            limit = self._settings.context_limit_bytes
-            (work / order.CONTEXT).write_bytes(await self._get(inputs[CONTEXT], limit))
+        description = await self._get(inputs.get(SPEC, ""), _SPEC_LIMIT_BYTES)
+        limit = self._settings.context_limit_bytes
+        context = await self._get(inputs[CONTEXT], limit) if inputs.get(CONTEXT) else None
         action = spec.id.action
-        Order(
+        placed = Order(
             image=image,
             library=self._settings.folder,
             uv=uv,
             python=default.path,
             default=Default(python=default.python, sdk=default.flyte),
-            context_limit_bytes=8 * self._settings.context_limit_bytes,
+            context_limit_bytes=8 * limit,
             force=FORCE in spec.argv,
             run=BuildRun(project=action.project, domain=action.domain, run=action.run),
-        ).write(work)
+        )
+        await asyncio.to_thread(lambda: placed.place(work, description, context))
         outputs = locations.join(uris["--outputs-path"], locations.OUTPUTS)
         await self._store.put(outputs, _text_outputs(IMAGE_NAME, local_image(image)))
 

@@ -28,7 +28,11 @@ class Order:
     """Build even if equal layers are built already."""
     run: BuildRun
 
-    def write(self, folder: Path) -> None:
+    def place(self, folder: Path, description: bytes, context: bytes | None) -> None:
+        """All that the program needs: the order, the `ImageSpec`, the archive of its files. Blocking."""
+        (folder / SPEC).write_bytes(description)
+        if context is not None:
+            (folder / CONTEXT).write_bytes(context)
         paths = {"library": str(self.library), "uv": str(self.uv), "python": str(self.python)}
         write_json(str(folder / ORDER), {**asdict(self), **paths})
 
