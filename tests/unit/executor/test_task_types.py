@@ -12,8 +12,9 @@ from flyte_binary.domain.ids import RunId
 from flyte_binary.domain.phases import Phase
 from flyte_binary.domain.task_limits import limits_of, resources_of
 from flyte_binary.executor.backend import AttemptSpec
+from flyte_binary.executor.build_image import build_image_spec, is_build
 from flyte_binary.executor.facts import RunFacts, TaskFacts
-from flyte_binary.executor.task_types import CannotRun, Machine, make_attempt
+from flyte_binary.executor.task_types import CannotRun, Machine, image_of, make_attempt
 
 SDK_ARGUMENTS = [
     "a0",
@@ -159,3 +160,18 @@ def test_what_has_no_effect_is_said_once() -> None:
     assert attempt(made, number=2, run_spec=run_spec).notices == ()
     child = attempt(made, name="c1", run_spec=run_spec).notices
     assert not any("queue" in notice for notice in child)
+
+
+def test_a_build_of_an_image_is_forced_by_a_run_that_overwrites_the_cache() -> None:
+    made = build_image_spec().task_template
+    forced = attempt(made, run_spec=run_pb2.RunSpec(overwrite_cache=True)).argv
+    assert is_build(forced)
+    assert forced == (*attempt(made).argv, "--force")
+    assert "--force" not in attempt(template(), run_spec=run_pb2.RunSpec(overwrite_cache=True)).argv
+
+
+def test_the_image_of_a_task_is_that_of_its_container_or_of_its_pods_primary_one() -> None:
+    pod = tasks_pb2.TaskTemplate(type="python")
+    spec = {"containers": [{"name": "other", "image": "b"}, {"name": "primary", "image": "a"}]}
+    pod.k8s_pod.pod_spec.update(spec)
+    assert [image_of(one) for one in (template(), pod, tasks_pb2.TaskTemplate())] == ["image", "a", ""]
