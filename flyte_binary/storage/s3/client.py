@@ -16,17 +16,17 @@ ATTEMPTS = 4
 
 def make_client(connection: S3Connection, *, connections: int) -> Any:  # Any: boto3 makes its clients at run time
     """May be used by `connections` threads at once. Talks to nobody yet."""
-    path_style = bool(connection.endpoint)
     config = Config(
         signature_version=UNSIGNED if connection.anonymous else "s3" if connection.v2_signing else "s3v4",
-        s3={"addressing_style": "path" if path_style else "auto"},
+        # With "auto", signed URLs name the host of all regions, which answers with a redirect for a new bucket in
+        # another one than the first, and the SDK does not follow redirects.
+        s3={"addressing_style": "path" if connection.endpoint else "virtual"},
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
         max_pool_connections=connections,
-        # Signed URLs of a region's own host: the global one answers with a redirect, which the SDK does not follow.
         region_name=connection.region or None,
     )
     session = cast("Any", boto3.session.Session())  # Any: as above

@@ -25,6 +25,7 @@ _MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 _CREDENTIALS = frozenset(
     {
         "InvalidAccessKeyId",
+        "XAdminUserNotFound",
         "SignatureDoesNotMatch",
         "ExpiredToken",
         "InvalidToken",
@@ -49,6 +50,8 @@ _BAD_NAME = frozenset({"KeyTooLongError", "KeyTooLong", "XMinioInvalidObjectName
 _IN_THE_WAY = frozenset({"ObjectParentIsFile", "ExistingObjectIsDirectory", "XMinioParentIsObject", "FileParentIsFile"})
 _BUSY = frozenset({"SlowDown", "Throttling", "RequestTimeout", "RequestTimeTooLong", "TooManyRequests", "429", "408"})
 
+_WRONG_REGION = "check storage.stow.config.region and endpoint: the bucket is in another region"
+
 
 @contextlib.contextmanager
 def s3_errors(uri: str, bucket: str) -> Generator[None]:
@@ -61,6 +64,8 @@ def s3_errors(uri: str, bucket: str) -> Generator[None]:
             f"no credentials for {uri} ({error}): set storage.stow.config.access_key_id and secret_key, or give this "
             "process those that AWS programs look for"
         ) from error
+    except RecursionError as error:  # botocore follows a redirect that leads back to itself
+        raise FailedPrecondition(f"the store sends {uri} elsewhere and back again; {_WRONG_REGION}") from error
     except BotoCoreError as error:
         raise Unavailable(f"the store did not answer about {uri}: {error}") from error
 
@@ -77,7 +82,7 @@ def translated(response: Mapping[str, Any], uri: str, bucket: str) -> FlyteError
         )
     if code in _MISSING:
         return NotFound(f"there is no object {uri}")
-    if (problem := _setting(code)) is not None:
+    if (problem := _setting(code, status)) is not None:
         return FailedPrecondition(f"the store refused {uri}: {said}; {problem}")
     if code in _FULL:
         return ResourceExhausted(f"no room to write {uri}: {said}")
@@ -100,11 +105,11 @@ def _response(error: ClientError) -> Mapping[str, Any]:  # Any: as above
     return cast("Mapping[str, Any]", cast("Any", error).response)
 
 
-def _setting(code: str) -> str | None:
-    if code in _CREDENTIALS:
-        return "check the credentials (storage.stow.config.access_key_id, secret_key, token) and this machine's clock"
+def _setting(code: str, status: int) -> str | None:
     if code in _REGION:
-        return "check storage.stow.config.region and endpoint: the bucket is in another region"
+        return _WRONG_REGION
+    if code in _CREDENTIALS or (status in (401, 403) and code not in _DENIED):
+        return "check the credentials (storage.stow.config.access_key_id, secret_key, token) and this machine's clock"
     if code in _DENIED:
         return (
             "this server's credentials need s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket there "

@@ -32,10 +32,15 @@ def upload_file(
     metadata = {MD5_METADATA: md5}
     with s3_errors(uri, name.bucket):
         if size > part_bytes:
-            _upload_parts(client, name, source, metadata, max(part_bytes, -(-size // _PARTS)))
+            _upload_parts(client, name, source, metadata, part_size(size, part_bytes))
             return
         with source.open("rb") as body:
             client.put_object(Bucket=name.bucket, Key=name.key, Body=body, ContentMD5=md5, Metadata=metadata)
+
+
+def part_size(size_bytes: int, part_bytes: int) -> int:
+    """`part_bytes`, or more where that would make too many parts."""
+    return max(part_bytes, -(-size_bytes // _PARTS))
 
 
 def _upload_parts(
