@@ -7,14 +7,28 @@ need its wildcards escaped. NULL sorts as the largest value, as it does on Postg
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any  # columns of one list have many types
+from itertools import groupby
+from typing import Any, NamedTuple  # columns of one list have many types
 
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, exists, false, func, literal, not_, or_, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    exists,
+    false,
+    func,
+    literal,
+    not_,
+    true,
+    tuple_,
+)
 
 from flyte_binary.db.tables import run_labels
-from flyte_binary.domain.filters import INT64_LIMIT, Condition, Op, Order, Value
+from flyte_binary.domain.filters import INT64_LIMIT, Condition, Op, Value
 from flyte_binary.domain.pages import Page, SortValue
 
 _MARK = "sort_value_"
@@ -38,26 +52,76 @@ class Listed:
 Columns = Mapping[str, Listed]
 
 
-def paged(
-    statement: Select[Any],  # whatever the caller selects
+class FoundPage(NamedTuple):
+    records: Sequence[RowMapping]
+    last: tuple[SortValue, ...] | None
+    """Sort values of the last record if more follow."""
+
+
+def find_page(
+    connection: Connection,
+    statement: Select[*tuple[Any, ...]],  # whatever the caller selects
     page: Page,
     columns: Columns,
-) -> Select[Any]:  # the same
-    """The statement for the rows of a page and one more, by which `cut` knows that there is another page."""
+    fixed: Collection[str] = (),
+) -> FoundPage:
+    """The records of a page. `fixed` are columns that have one value in all rows of `statement`; they need no order.
+
+    A page that begins behind a row is read in parts, each of which is one range of an index: first what equals that row
+    in all but the last of the keys, at last what differs in the first.
+    """
     keys = [_sort_key(columns[order.field.column]) for order in page.orders]
-    if page.after is not None:
-        statement = statement.where(_behind(keys, page.orders, page.after))
-    by = [key.desc() if order.descending else key.asc() for key, order in zip(keys, page.orders, strict=True)]
+    ordered = [
+        _Key(key, order.descending, position)
+        for position, (key, order) in enumerate(zip(keys, page.orders, strict=True))
+        if order.field.column not in fixed
+    ]
     marked = [key.label(f"{_MARK}{position}") for position, key in enumerate(keys)]
-    return statement.add_columns(*marked).order_by(*by).limit(page.limit + 1).offset(page.offset or None)
+    statement = statement.add_columns(*marked).order_by(
+        *(key.column.desc() if key.descending else key.column.asc() for key in ordered)
+    )
+    records: list[RowMapping] = []
+    for part in _parts(statement, ordered, page):
+        records += connection.execute(part.limit(page.limit + 1 - len(records))).mappings().all()
+        if len(records) > page.limit:
+            break
+    return _cut(records, page)
 
 
-def cut(records: Sequence[RowMapping], page: Page) -> tuple[Sequence[RowMapping], tuple[SortValue, ...] | None]:
-    """The records of the page, and the sort values of the last of them if more follow."""
+def _cut(records: Sequence[RowMapping], page: Page) -> FoundPage:
     if len(records) <= page.limit:
-        return records, None
+        return FoundPage(records, None)
     kept = records[: page.limit]
-    return kept, tuple(kept[-1][f"{_MARK}{position}"] for position in range(len(page.orders)))
+    return FoundPage(kept, tuple(kept[-1][f"{_MARK}{position}"] for position in range(len(page.orders))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    column: ColumnElement[Any]  # the column's own type
+    descending: bool
+    position: int
+    """Among the sort values of a row."""
+
+
+def _parts(statement: Select[Any], keys: Sequence[_Key], page: Page) -> Iterator[Select[Any]]:  # any: the caller's
+    if page.after is None:
+        yield statement.offset(page.offset or None)
+        return
+    groups = [list(group) for _, group in groupby(keys, key=lambda key: key.descending)]
+    for depth in range(len(groups), 0, -1):
+        equal = [key.column == page.after[key.position] for group in groups[: depth - 1] for key in group]
+        yield statement.where(*equal, _behind(groups[depth - 1], page.after))
+
+
+def _behind(group: Sequence[_Key], after: Sequence[SortValue]) -> ColumnElement[bool]:
+    """Keys of one direction are compared together, as an index over them is read."""
+    if len(group) == 1:
+        (key,) = group
+        value = after[key.position]
+        return key.column < value if key.descending else key.column > value
+    own = tuple_(*(key.column for key in group))
+    others = tuple_(*(literal(after[key.position], key.column.type) for key in group))
+    return own < others if group[0].descending else own > others
 
 
 def where(
@@ -152,20 +216,3 @@ def _sort_key(listed: Listed) -> ColumnElement[Any]:
     if not listed.nullable:
         return listed.column
     return func.coalesce(listed.column, "" if listed.column.type.python_type is str else INT64_LIMIT)
-
-
-def _behind(
-    keys: Sequence[ColumnElement[Any]], orders: Sequence[Order], after: Sequence[SortValue]
-) -> ColumnElement[bool]:
-    """Rows that come later than `after` in the order.
-
-    The bound on the first key says nothing new, but lets the database begin in the middle of an index.
-    """
-    alternatives: list[ColumnElement[bool]] = []
-    equal: list[ColumnElement[bool]] = []
-    for key, order, value in zip(keys, orders, after, strict=True):
-        later = key < value if order.descending else key > value
-        alternatives.append(and_(*equal, later))
-        equal.append(key == value)
-    bound = keys[0] <= after[0] if orders[0].descending else keys[0] >= after[0]
-    return and_(bound, or_(*alternatives))

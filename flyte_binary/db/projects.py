@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, RowMapping, bindparam, select, update
 
 from flyte_binary.db.dialect import insert_if_absent
-from flyte_binary.db.listing import Columns, Listed, cut, paged, where
+from flyte_binary.db.listing import Columns, Listed, find_page, where
 from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import ProjectRow
 from flyte_binary.db.tables import projects
@@ -46,8 +46,8 @@ class Projects:
         return None if record is None else ProjectRow(**dict(zip(_FIELDS, record, strict=True)))
 
     def list(self, conditions: Sequence[Condition], page: Page) -> FoundProjects:
-        statement = paged(select(projects).where(where(conditions, COLUMNS)), page, COLUMNS)
-        records, last = cut(self._connection.execute(statement).mappings().all(), page)
+        statement = select(projects).where(where(conditions, COLUMNS))
+        records, last = find_page(self._connection, statement, page, COLUMNS)
         return FoundProjects([project_row_of(record) for record in records], last)
 
     def replace(self, row: ProjectRow) -> bool:

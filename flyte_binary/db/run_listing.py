@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any  # columns of one list have many types
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, exists, or_, select
 
 from flyte_binary.db.actions import row_of
-from flyte_binary.db.listing import Columns, Listed, cut, paged, where
+from flyte_binary.db.listing import Columns, Listed, find_page, where
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.db.statements import of_run
 from flyte_binary.db.tables import actions, attempts
@@ -65,9 +66,15 @@ class RunScope:
     """Only runs in which an action is paused, that is, waits for somebody."""
 
 
+Key = tuple[str, str, str, str, int]
+"""Project, domain, run, name and version of an action: what is made from it can be kept under that."""
+
+_KEY = (*_RUN, actions.c.name, actions.c.version)
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    rows: list[ActionRow]
+    keys: list[Key]
     last: tuple[SortValue, ...] | None
     """Sort values of the last row if more rows follow."""
 
@@ -91,13 +98,29 @@ class RunFacts:
 
 
 def list_runs(connection: Connection, scope: RunScope, conditions: list[Condition], page: Page) -> Found:
-    statement = select(actions).where(_in_scope(scope), where(conditions, COLUMNS, _RUN))
-    return _found(connection, statement, page)
+    statement = select(*_KEY).where(_in_scope(scope), where(conditions, COLUMNS, _RUN))
+    fixed = {"name", "project", "domain"} if scope.project is not None else {"name"}
+    return _found(connection, statement, page, fixed)
 
 
 def list_actions(connection: Connection, run: RunId, conditions: list[Condition], page: Page) -> Found:
-    statement = select(actions).where(of_run(actions, run), where(conditions, COLUMNS, _RUN))
-    return _found(connection, statement, page)
+    statement = select(*_KEY).where(of_run(actions, run), where(conditions, COLUMNS, _RUN))
+    return _found(connection, statement, page, {"project", "domain", "run"})
+
+
+def rows_of(connection: Connection, keys: Collection[Key]) -> list[ActionRow]:
+    """The rows of those of the keys that exist, in no order."""
+    by_run: dict[tuple[str, str, str], list[str]] = {}
+    for project, domain, run, name, _ in keys:
+        by_run.setdefault((project, domain, run), []).append(name)
+    if len(by_run) == 1:
+        ((run, names),) = by_run.items()
+        conditions = [of_run(actions, RunId(*run)), actions.c.name.in_(names)]
+    elif by_run:
+        conditions = [_roots_of([RunId(*run) for run in by_run])]
+    else:
+        return []
+    return [row_of(record) for record in connection.execute(select(actions).where(*conditions)).mappings()]
 
 
 def newest_runs(connection: Connection, scope: RunScope, *, limit: int) -> list[ActionRow]:
@@ -203,6 +226,11 @@ def _roots_of(runs: list[RunId]) -> ColumnElement[bool]:
     return and_(actions.c.parent.is_(None), or_(*groups))
 
 
-def _found(connection: Connection, statement: Select[Any], page: Page) -> Found:  # selects actions
-    records, last = cut(connection.execute(paged(statement, page, COLUMNS)).mappings().all(), page)
-    return Found([row_of(record) for record in records], last)
+def _found(
+    connection: Connection,
+    statement: Select[*tuple[Any, ...]],  # selects `_KEY`
+    page: Page,
+    fixed: Collection[str],
+) -> Found:
+    records, last = find_page(connection, statement, page, COLUMNS, fixed)
+    return Found([(row.project, row.domain, row.run, row.name, row.version) for row in records], last)

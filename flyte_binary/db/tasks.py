@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, func, literal, select
 
 from flyte_binary.db.dialect import insert, insert_if_absent
-from flyte_binary.db.listing import Columns, Listed, cut, paged, where
+from flyte_binary.db.listing import Columns, Listed, find_page, where
 from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import TaskRow
 from flyte_binary.db.tables import task_specs, tasks, triggers
@@ -152,7 +152,7 @@ class Tasks:
         latest = ranked.subquery("latest")
         own = and_(*(tasks.c[name] == latest.c[name] for name in ("project", "domain", "name", "version")))
         statement = select(tasks).join(latest, own).where(latest.c.place == 1)
-        records, last = cut(self._connection.execute(paged(statement, page, COLUMNS)).mappings().all(), page)
+        records, last = find_page(self._connection, statement, page, COLUMNS)
         return FoundTasks(
             [task_row_of(record) for record in records],
             last,
@@ -162,7 +162,7 @@ class Tasks:
 
     def list_versions(self, project: ProjectId, name: str, conditions: Sequence[Condition], page: Page) -> FoundTasks:
         statement = select(tasks).where(_in_project(project), tasks.c.name == name, where(conditions, COLUMNS))
-        records, last = cut(self._connection.execute(paged(statement, page, COLUMNS)).mappings().all(), page)
+        records, last = find_page(self._connection, statement, page, COLUMNS)
         return FoundTasks([task_row_of(record) for record in records], last)
 
     def _count_names(self, condition: ColumnElement[bool]) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple  # any: column values of one row have many ty
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, func, select, true, tuple_, update
 
 from flyte_binary.db.dialect import for_update, insert_if_absent
-from flyte_binary.db.listing import Columns, Listed, cut, paged, where
+from flyte_binary.db.listing import Columns, Listed, find_page, where
 from flyte_binary.db.statements import IN_LIMIT, batched
 from flyte_binary.db.tables import trigger_revisions, triggers
 from flyte_binary.db.trigger_rows import RevisionRow, TriggerRow, TriggerScope, TriggerSummary
@@ -107,14 +107,14 @@ class Triggers:
 
     def list(self, scope: TriggerScope, conditions: Sequence[Condition], page: Page) -> FoundTriggers:
         statement = select(triggers).where(_LIVE, _in_scope(scope), where(conditions, TRIGGER_COLUMNS))
-        records, last = cut(self._connection.execute(paged(statement, page, TRIGGER_COLUMNS)).mappings().all(), page)
+        records, last = find_page(self._connection, statement, page, TRIGGER_COLUMNS)
         return FoundTriggers([_row_of(record) for record in records], last)
 
     def history(self, trigger: TriggerId, conditions: Sequence[Condition], page: Page) -> FoundRevisions:
         statement = select(trigger_revisions).where(
             _is(trigger_revisions, trigger), where(conditions, REVISION_COLUMNS)
         )
-        records, last = cut(self._connection.execute(paged(statement, page, REVISION_COLUMNS)).mappings().all(), page)
+        records, last = find_page(self._connection, statement, page, REVISION_COLUMNS)
         return FoundRevisions([_revision_of(record) for record in records], last)
 
     def of_task(self, project: str, domain: str, task_name: str) -> list[TriggerRow]:

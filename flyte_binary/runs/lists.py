@@ -5,37 +5,52 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flyteidl2.common import list_pb2
-from flyteidl2.workflow import run_service_pb2
+from flyteidl2.workflow import run_definition_pb2, run_service_pb2
 
 from flyte_binary.db.database import Database
-from flyte_binary.db.run_listing import Found, RunScope, list_actions, list_runs
+from flyte_binary.db.rows import ActionRow
+from flyte_binary.db.run_listing import Found, RunScope, list_actions, list_runs, rows_of
+from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain.filters import Condition, Field, conditions_from_proto, orders_from_proto
 from flyte_binary.domain.ids import ProjectId
 from flyte_binary.domain.names import check_text
 from flyte_binary.domain.pages import Page, page_from_proto, token_after
 from flyte_binary.runs.fields import ACTION_FIELDS, ACTION_TIES, DEFAULT_ORDER, RUN_TIES
 from flyte_binary.runs.requests import project_id_from, run_id_from
+from flyte_binary.runs.shown import Shown
 from flyte_binary.runs.view.action import action_of, run_of
 
 
 class RunLists:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._runs: Shown[run_definition_pb2.Run] = Shown(run_of)
+        self._actions: Shown[run_definition_pb2.Action] = Shown(action_of)
 
     async def runs(self, request: run_service_pb2.ListRunsRequest) -> run_service_pb2.ListRunsResponse:
         """Raises `InvalidArgument` naming the field."""
         scope = _scope_of(request)
         conditions, page = _asked(request.request, RUN_TIES)
-        found = await self._database.read(lambda tx: list_runs(tx.connection, scope, conditions, page))
-        runs = [run_of(row) for row in found.rows]
+
+        def look(tx: Transaction) -> tuple[Found, list[ActionRow]]:
+            found = list_runs(tx.connection, scope, conditions, page)
+            return found, rows_of(tx.connection, self._runs.missing(found.keys))
+
+        found, rows = await self._database.read(look)
+        runs = self._runs.messages(found.keys, rows)
         return run_service_pb2.ListRunsResponse(runs=runs, token=_token(found, page))
 
     async def actions(self, request: run_service_pb2.ListActionsRequest) -> run_service_pb2.ListActionsResponse:
         """Of a run that does not exist: none."""
         run = run_id_from(request)
         conditions, page = _asked(request.request, ACTION_TIES)
-        found = await self._database.read(lambda tx: list_actions(tx.connection, run, conditions, page))
-        actions = [action_of(row) for row in found.rows]
+
+        def look(tx: Transaction) -> tuple[Found, list[ActionRow]]:
+            found = list_actions(tx.connection, run, conditions, page)
+            return found, rows_of(tx.connection, self._actions.missing(found.keys))
+
+        found, rows = await self._database.read(look)
+        actions = self._actions.messages(found.keys, rows)
         return run_service_pb2.ListActionsResponse(actions=actions, token=_token(found, page))
 
 

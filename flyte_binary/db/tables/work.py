@@ -134,6 +134,8 @@ actions = Table(
         sqlite_where=text(UNFINISHED_SQL),
         postgresql_where=text(UNFINISHED_SQL),
     ),
+    # The same for lists of the actions of a run.
+    Index("idx_actions_listed", "project", "domain", "run", "phase", text("created_at DESC"), text("name DESC")),
     # Several servers look for what has changed (db/recent.py); with SQLite there is one.
     Index("idx_actions_updated", "updated_at").ddl_if(dialect="postgresql"),
 )

@@ -35,6 +35,8 @@ def _several_servers() -> None:
         sa.Column("epoch", sa.Integer(), server_default="0", nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
     )
+    listed = ["project", "domain", "run", "phase", sa.text("created_at DESC"), sa.text("name DESC")]
+    op.create_index("idx_actions_listed", "actions", listed)
     if op.get_bind().dialect.name == "postgresql":
         op.create_index("idx_actions_updated", "actions", ["updated_at"])
 
