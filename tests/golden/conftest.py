@@ -33,7 +33,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
         serving(Recorder(base_url, recording, "pod")) as pod_url,
     ):
         config = home / "flyte.yaml"
-        config.write_text(yaml.safe_dump({"executor": {"environment": {"HTTP_PROXY": pod_url}}}), encoding="utf-8")
+        # Nothing may come by itself in between.
+        settings = {
+            "executor": {"environment": {"HTTP_PROXY": pod_url}},
+            "runs": {"triggerScheduler": {"enabled": False}},
+        }
+        config.write_text(yaml.safe_dump(settings), encoding="utf-8")
         process = _start(config, home, port)
         try:
             _wait_until_ready(base_url, process)

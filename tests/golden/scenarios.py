@@ -22,6 +22,7 @@ SERVED = frozenset(
         "flyteidl2.imagebuilder.ImageService",
         "flyteidl2.project.ProjectService",
         "flyteidl2.task.TaskService",
+        "flyteidl2.trigger.TriggerService",
         "flyteidl2.workflow.EventsProxyService",
         "flyteidl2.workflow.InternalRunService",
         "flyteidl2.workflow.QueueService",
@@ -75,6 +76,9 @@ REPLAYED: dict[str, tuple[str, ...]] = {
     "condition-details": ("condition-signal", "condition-timeout"),
     "abort-details": ("abort-run", "abort-action", "child-cancelled-by-parent", "abort-run-early"),
     "abort-succeeded-run": ("get-run-action-logs-io",),
+    "triggers": (),
+    "trigger-fired-run": ("fire-hourly",),
+    "trigger-deploy-raw": (),
     "watch-actions-finished-runs": (
         "fan-out-5",
         "trace-ok",
@@ -93,7 +97,11 @@ OF_LATER_PARTS = {"deploy": frozenset({"UploadInputs", "OPERATION_UPLOAD_TRIGGER
 OLDEST_FIRST = frozenset({"watch-actions-finished-runs"})
 """Replayed conversations that show the oldest child of a run first; the others show the newest first."""
 
-KEPT = {"watch-actions-finished-runs": frozenset({1, 4, 5, 6, 7, 8, 9})}
+KEPT = {
+    "watch-actions-finished-runs": frozenset({1, 4, 5, 6, 7, 8, 9}),
+    # Without a command that failed in the SDK, and up to where the triggers were deployed again.
+    "triggers": frozenset({1, 2, 3, 4, 5, 10, 11, 12, 13, 14}),
+}
 """Scenario → the calls of the recording that are kept, by their number; the others repeat them."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
@@ -102,13 +110,17 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "cache-hit-follow-logs": ("fill-cache",),
     "run-deployed": ("deploy",),
     "rerun": ("get-run-action-logs-io",),
+    "triggers": ("deploy-triggers",),
+    "redeploy-triggers": ("triggers",),
+    "fire-hourly": ("redeploy-triggers",),
+    "trigger-deploy-raw": ("redeploy-triggers",),
     "ui-watch-streams": ("hello-run-and-wait", "failing-task"),
-    "errors": ("deploy", "failing-task", "abort-run-early"),
-    "errors-empty-request": ("deploy", "failing-task", "abort-run-early"),
+    "errors": ("deploy", "failing-task", "abort-run-early", "redeploy-triggers"),
+    "errors-empty-request": ("deploy", "failing-task", "abort-run-early", "redeploy-triggers"),
     "codec-json-and-get": ("failing-task", "abort-run-early"),
 }
-"""Scenario → what must have been played before, besides the scenarios that it is about. `fill-cache` is no
-recorded conversation."""
+"""Scenario → what must have been played before, besides the scenarios that it is about. `fill-cache`,
+`deploy-triggers`, `redeploy-triggers` and `fire-hourly` are no recorded conversations."""
 
 NOT_COMPARED = {
     "condition-timeout-again": "a second recording of condition-timeout",
@@ -117,6 +129,7 @@ NOT_COMPARED = {
     "k8s-pod-template": "what it shows is in the pod, which belongs to the cluster backend",
     "k8s-resources-secret-env": "what it shows is in the pod, which belongs to the cluster backend",
     "k8s-secret-file": "what it shows is in the pod, which belongs to the cluster backend",
+    "trigger-minutely": "waits for the next full minute; what it shows is in trigger-fired-run",
     "secret-file-abort": "belongs to secrets, a later part",
 }
-"""Recordings without a fixture, each with its reason. Recordings of apps, secrets, settings and triggers come later."""
+"""Recordings without a fixture, each with its reason. Recordings of apps, secrets and settings come later."""

@@ -20,7 +20,7 @@ import flyte
 import flyte.errors
 import httpx
 from connectrpc.errors import ConnectError
-from flyte.remote import Action, ActionDetails, Condition, Run, RunDetails, Task
+from flyte.remote import Action, ActionDetails, Condition, Run, RunDetails, Task, Trigger
 
 from tests.golden.streams import Streams
 
@@ -208,6 +208,30 @@ def run_deployed(stage: Stage) -> None:
         run = flyte.run(task, name=name)
         stage.runs["run-deployed"] = run.name
         _read_logs(_started(stage, run))
+
+
+def deploy_triggers(_stage: Stage) -> None:
+    flyte.deploy(program("trig").env, version="v2")
+
+
+def redeploy_triggers(_stage: Stage) -> None:
+    flyte.deploy(program("trig").env, version="v3")
+    Trigger.update("rate", "trigenv.tt", active=False)
+
+
+def fire_hourly(stage: Stage) -> None:
+    """What the scheduler does at the full hour, for which nobody waits here."""
+    project = {"project": "flytesnacks", "domain": "development"}
+    request = {
+        "projectId": {"name": "flytesnacks", "domain": "development"},
+        "triggerName": {**project, "name": "hourly", "taskName": "trigenv.tt"},
+        "source": "RUN_SOURCE_SCHEDULE_TRIGGER",
+        "runStartTime": "2026-11-30T23:00:00Z",
+    }
+    answer = httpx.post(f"{stage.base_url}/flyteidl2.workflow.RunService/CreateRun", json=request).raise_for_status()
+    run = Run.get(answer.json()["run"]["action"]["id"]["run"]["name"])
+    stage.runs["fire-hourly"] = run.name
+    run.wait(quiet=True)
 
 
 def look_at_everything(stage: Stage) -> None:

@@ -52,8 +52,10 @@ class TaskDeployer:
             tx.specs.put(digest, body, at=now)
             tx.tasks.upsert(row)
             changes.prune(tx, task, (draft.id.name for draft in drafts), by=by, at=now)
-            for draft in drafts:
-                changes.deploy(tx, draft, with_task=True, by=by, at=now)
+            # By name, so that everybody writes them in one order; each a moment later than the one before it in the
+            # request, which is the order that lists show.
+            for place, draft in sorted(enumerate(drafts), key=lambda each: each[1].id):
+                changes.deploy(tx, draft, with_task=True, by=by, at=now + place)
 
         await self._database.write(operation)
 
@@ -63,7 +65,6 @@ class TaskDeployer:
         spec: task_definition_pb2.TaskSpec,
         triggers: Iterable[task_definition_pb2.TaskTrigger],
     ) -> list[TriggerDraft]:
-        """By name, so that everybody writes triggers in the same order."""
         drafts: dict[str, TriggerDraft] = {}
         for trigger in triggers:
             draft = draft_of_task(task, trigger, self._store)
@@ -71,7 +72,7 @@ class TaskDeployer:
             if draft.id.name in drafts:
                 raise InvalidArgument(f"triggers: {draft.id.name!r} is there twice")
             drafts[draft.id.name] = draft
-        return [drafts[name] for name in sorted(drafts)]
+        return list(drafts.values())
 
 
 def _trimmed(spec: task_definition_pb2.TaskSpec) -> task_definition_pb2.TaskSpec:

@@ -65,10 +65,15 @@ def with_kickoff_time(
     declared = input_type(spec, name)
     if declared is None or declared.simple != types_pb2.DATETIME:
         return filled
-    kept = [literal for literal in filled.literals if literal.name != name]
     value = literals_pb2.Literal(scalar=literals_pb2.Scalar(primitive=literals_pb2.Primitive(datetime=time)))
+    kept = [literal for literal in filled.literals if literal.name != name]
+    # As the SDK does it: whoever runs the task on the same inputs by hand has them in the same order, and their hash.
+    places = {entry.key: place for place, entry in enumerate(spec.task_template.interface.inputs.variables)}
+    ordered = sorted(
+        [*kept, common_pb2.NamedLiteral(name=name, value=value)], key=lambda one: places.get(one.name, len(places))
+    )
     del filled.literals[:]
-    filled.literals.extend([*kept, common_pb2.NamedLiteral(name=name, value=value)])
+    filled.literals.extend(ordered)
     return filled
 
 

@@ -1,6 +1,7 @@
-"""Cacheable tasks of the scenarios failing-task, cache-hit-follow-logs and abort-run-early."""
+"""Cacheable tasks of the scenarios failing-task, cache-hit-follow-logs and abort-run-early, and one with triggers."""
 
 import time
+from datetime import datetime
 
 import flyte
 from sizes import SMALL
@@ -19,3 +20,12 @@ def longrun(secs: int = 60) -> int:
         print(f"line {second}")
         time.sleep(1)
     return secs
+
+
+hourly = flyte.Trigger.hourly("t", description="", inputs={"x": 5})
+rate = flyte.Trigger(name="rate", automation=flyte.FixedRate(60), inputs={"t": flyte.TriggerTime})
+
+
+@env.task(triggers=(hourly, rate))
+async def tt(t: datetime, x: int = 1) -> str:
+    return f"{t} {x}"
