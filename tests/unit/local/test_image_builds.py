@@ -134,6 +134,20 @@ def test_a_secret_in_an_option_is_used_and_not_shown(
     assert "s3cr3t" not in "".join(capfd.readouterr())
 
 
+def test_a_secret_that_came_as_a_file_is_used_under_its_name(
+    builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = tmp_path / "secrets"
+    (secrets / "group").mkdir(parents=True)
+    (secrets / "my-token").write_text("s1")
+    (secrets / "group" / "key").write_text("s2")
+    (secrets / "binary").write_bytes(b"\xff\0")
+    monkeypatch.setenv("FLYTE_SECRETS_DEFAULT_DIR", str(secrets))
+    builds.build(image(packages("a", extra_args="--x $my_token-$MY_TOKEN --y $group_key-$GROUP_KEY --z $binary")))
+
+    assert builds.uv.calls()[-1] == "pip install --x s1-s1 --y s2-s2 --z $binary a"
+
+
 def test_files_that_come_along_are_kept_for_the_working_folder(builds: Builds) -> None:
     files = {"src/pkg/mod.py": "A = 1", "data.txt": "data"}
     layers = [copy("src", "."), copy("data.txt", "."), copy("data.txt", "other/name.txt"), copy("data.txt", "into/")]

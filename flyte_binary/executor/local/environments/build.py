@@ -13,6 +13,7 @@ from pathlib import Path
 from flyteidl2.imagebuilder import definition_pb2 as pb
 from google.protobuf.message import DecodeError
 
+from flyte_binary.executor.local.environments.build_secrets import secret_variables
 from flyte_binary.executor.local.environments.context import Context
 from flyte_binary.executor.local.environments.layers import InvalidImage
 from flyte_binary.executor.local.environments.library import Built, Library
@@ -165,7 +166,7 @@ def _environment(place: Place, variables: Mapping[str, str], command: Command) -
     own = {name: value for name, value in os.environ.items() if name not in _LEADS_ELSEWHERE}
     venv = place.python.parent.parent
     path = f"{venv / 'bin'}:{place.uv.parent}:{own.get('PATH', os.defpath)}"
-    made = {**own, "PATH": path}
+    made = {**secret_variables(os.environ), **own, "PATH": path}
     made |= {name: expanded(value, made) for name, value in variables.items()}
     made |= {"VIRTUAL_ENV": str(venv), "UV_PYTHON": str(place.python), **dict(command.variables)}
     return {name: value for name, value in made.items() if value or name not in ("VIRTUAL_ENV", "UV_PYTHON")}
