@@ -23,6 +23,7 @@ from benchmarks import (
     first_update,
     leaf_start,
     memory,
+    reads,
     server_start,
     shutdown,
     watchers,
@@ -47,6 +48,7 @@ FIGURES = {
     "create-run": Figure(create_run.measure, 60),
     "watchers": Figure(watchers.measure, 90),
     "shutdown": Figure(shutdown.measure, 90),
+    "reads": Figure(reads.measure, 600),
 }
 
 
