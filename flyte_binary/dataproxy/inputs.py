@@ -16,6 +16,7 @@ from flyte_binary.domain import locations
 from flyte_binary.domain.errors import InvalidArgument, NotFound
 from flyte_binary.domain.ids import ProjectId, TaskId
 from flyte_binary.domain.inputs_hash import inputs_hash
+from flyte_binary.domain.names import check_text
 from flyte_binary.storage.store import ObjectStore
 from flyte_binary.storage.uris import join
 
@@ -60,6 +61,8 @@ class InputUploads:
                 return await self._deployed(TaskId.from_proto(request.task_id))
             case "trigger_name":
                 trigger = request.trigger_name
+                for part in ("project", "domain", "task_name", "name"):
+                    check_text(f"trigger_name.{part}", getattr(trigger, part))
                 task = await self._tasks.of_trigger(trigger)
                 if task is None:
                     raise NotFound(f'trigger "{trigger.name}" of task "{trigger.task_name}" not found')

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple  # any: column values of one row have many types
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, func, select, true, tuple_, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, bindparam, func, select, true, tuple_, update
 
 from flyte_binary.db.dialect import for_update, insert_if_absent
 from flyte_binary.db.listing import Columns, Listed, find_page, where
+from flyte_binary.db.prepared import Prepared, Record
 from flyte_binary.db.statements import IN_LIMIT, batched
 from flyte_binary.db.tables import trigger_revisions, triggers
 from flyte_binary.db.trigger_rows import RevisionRow, TriggerRow, TriggerScope, TriggerSummary
@@ -39,7 +40,19 @@ REVISION_COLUMNS: Columns = {
     name: Listed(trigger_revisions.c[name]) for name in ("revision", "deployed_at", "updated_at", "action")
 }
 
+_NAMES = (*_KEY, *_PAYLOAD, *_OWN, "active", "latest_revision")
+_ROW = select(*(triggers.c[name] for name in _NAMES))
 _LIVE = triggers.c.deleted_at.is_(None)
+_OF_ID = tuple(triggers.c[name] == bindparam(f"by_{name}") for name in _KEY)
+_OF_TASK = tuple(triggers.c[name] == bindparam(f"by_{name}") for name in _KEY[:3])
+
+# What every deployment of a task and every look at one asks.
+_ONE = Prepared(_ROW.where(*_OF_ID))
+_ONE_LOCKED = Prepared(for_update(_ROW.where(*_OF_ID)))
+_ALL_LOCKED = Prepared(for_update(_ROW.where(*_OF_TASK, _LIVE).order_by(triggers.c.name)))
+_OF_VERSION = Prepared(
+    _ROW.where(*_OF_TASK, triggers.c.task_version == bindparam("by_task_version"), _LIVE).order_by(triggers.c.name)
+)
 _BY_KEY = tuple_(*(triggers.c[name] for name in _KEY))
 _DUE_ORDER = (triggers.c.next_due, *(triggers.c[name] for name in _KEY))
 
@@ -79,11 +92,11 @@ class Triggers:
 
     def get(self, trigger: TriggerId) -> TriggerRow | None:
         """Also one that is deleted."""
-        return self._first(select(triggers).where(_is(triggers, trigger)))
+        return _row_if(_ONE.first(self._connection, _parameters_of(trigger)))
 
     def lock(self, trigger: TriggerId) -> TriggerRow | None:
         """`get`, holding the row against other writers until the commit."""
-        return self._first(for_update(select(triggers).where(_is(triggers, trigger))))
+        return _row_if(_ONE_LOCKED.first(self._connection, _parameters_of(trigger)))
 
     def find(self, trigger: TriggerId) -> TriggerRow | None:
         """One that is not deleted. Without a task's name, the first of that name in the order of their tasks."""
@@ -96,7 +109,8 @@ class Triggers:
             triggers.c.name == trigger.name,
             _LIVE,
         )
-        return self._first(statement.order_by(triggers.c.task_name).limit(1))
+        record = self._connection.execute(statement.order_by(triggers.c.task_name).limit(1)).mappings().first()
+        return None if record is None else _row_of(record)
 
     def get_revision(self, trigger: TriggerId, revision: int) -> TriggerRow | None:
         statement = select(trigger_revisions).where(
@@ -119,9 +133,8 @@ class Triggers:
 
     def of_task(self, project: str, domain: str, task_name: str) -> list[TriggerRow]:
         """Those of any version of a task that are not deleted, held against other writers until the commit."""
-        scope = TriggerScope(project=project, domain=domain, task_name=task_name)
-        statement = for_update(select(triggers).where(_LIVE, _in_scope(scope)).order_by(triggers.c.name))
-        return [_row_of(record) for record in self._connection.execute(statement).mappings()]
+        parameters = {"by_project": project, "by_domain": domain, "by_task_name": task_name}
+        return [_row_of(_named(record)) for record in _ALL_LOCKED.all(self._connection, parameters)]
 
     def due(self, until: int, *, after: TriggerRow | None, limit: int) -> list[TriggerRow]:
         """What has to fire, the longest waiting first; those behind `after`, as it was read."""
@@ -156,6 +169,14 @@ class Triggers:
     def fired(self, trigger: TriggerId, *, at: int) -> None:
         self._connection.execute(update(triggers).where(_is(triggers, trigger)).values(triggered_at=at))
 
+    def summary(self, task: TaskId) -> TriggerSummary | None:
+        """None if the task has no triggers in that version."""
+        parameters = {"by_project": task.project, "by_domain": task.domain, "by_task_name": task.name}
+        found: TriggerSummary | None = None
+        for record in _OF_VERSION.all(self._connection, {**parameters, "by_task_version": task.version}):
+            found = _added(found, _row_of(_named(record)))
+        return found
+
     def summaries(self, tasks: Iterable[TaskId]) -> dict[TaskId, TriggerSummary]:
         """Of those tasks that have triggers in that version."""
         found: dict[TaskId, TriggerSummary] = {}
@@ -167,10 +188,6 @@ class Triggers:
                 row = _row_of(record)
                 found[row.task] = _added(found.get(row.task), row)
         return found
-
-    def _first(self, statement: Any) -> TriggerRow | None:  # any: a select of the table's rows
-        record = self._connection.execute(statement).mappings().first()
-        return None if record is None else _row_of(record)
 
 
 def _added(summary: TriggerSummary | None, row: TriggerRow) -> TriggerSummary:
@@ -199,12 +216,27 @@ def _values(row: TriggerRow) -> dict[str, Any]:  # any: column values
     }
 
 
-def _row_of(record: RowMapping) -> TriggerRow:
+def _parameters_of(trigger: TriggerId) -> dict[str, str]:
+    return {f"by_{name}": getattr(trigger, name) for name in _KEY}
+
+
+def _named(record: Record) -> Mapping[str, Any]:  # any: column values
+    return dict(zip(_NAMES, record, strict=True))
+
+
+def _row_if(record: Record | None) -> TriggerRow | None:
+    return None if record is None else _row_of(_named(record))
+
+
+def _row_of(record: Mapping[str, Any] | RowMapping) -> TriggerRow:  # any: column values
     return TriggerRow(
         id=TriggerId(*(record[name] for name in _KEY)),
         revision=record["latest_revision"],
         active=bool(record["active"]),
-        **{name: record[name] for name in (*_PAYLOAD, *_OWN)},
+        with_task=bool(record["with_task"]),
+        anchor=record["anchor"],
+        next_due=record["next_due"],
+        **{name: record[name] for name in _PAYLOAD},
     )
 
 

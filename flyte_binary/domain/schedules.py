@@ -22,7 +22,7 @@ from flyteidl2.task import common_pb2
 from flyte_binary.domain.cron import HORIZON_YEARS, Cron, CronError, parse_cron
 from flyte_binary.domain.errors import InvalidArgument
 from flyte_binary.domain.filters import INT64_LIMIT
-from flyte_binary.domain.timestamps import from_micros, proto_to_micros, to_micros
+from flyte_binary.domain.timestamps import from_micros, is_time, proto_to_micros, to_micros
 
 SECOND = 1_000_000
 LONGEST_SECONDS = 100 * 366 * 24 * 3600
@@ -45,8 +45,6 @@ _DURATION_SECONDS = {
     "m": Fraction(60),
     "h": Fraction(3600),
 }
-_TIMESTAMP_LIMITS = range(-62_135_596_800, 253_402_300_800)
-"""Seconds of the years 1 to 9999, which is what a Timestamp may hold."""
 
 
 class Schedule(Protocol):
@@ -134,10 +132,9 @@ def _rate(field: str, rate: common_pb2.FixedRate, anchor: int) -> Interval:
         raise InvalidArgument(f"{field}.value {rate.value} is out of range: at least 1, and at most a hundred years")
     if not rate.HasField("start_time"):
         return Interval(_whole_seconds(anchor), seconds * SECOND)
-    start = rate.start_time
-    if start.seconds not in _TIMESTAMP_LIMITS or not 0 <= start.nanos < 10**9:
+    if not is_time(rate.start_time):
         raise InvalidArgument(f"{field}.start_time is no time between the years 1 and 9999")
-    return Interval(proto_to_micros(start), seconds * SECOND, includes_start=True)
+    return Interval(proto_to_micros(rate.start_time), seconds * SECOND, includes_start=True)
 
 
 def _cron(field: str, expression: str, timezone: str, anchor: int) -> Schedule:

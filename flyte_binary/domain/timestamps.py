@@ -8,6 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_SECONDS = range(-62_135_596_800, 253_402_300_800)
 
 
 def to_micros(moment: datetime) -> int:
@@ -25,6 +26,11 @@ def micros_to_proto(micros: int) -> Timestamp:
 
 def proto_to_micros(stamp: Timestamp) -> int:
     return stamp.seconds * 1_000_000 + stamp.nanos // 1000
+
+
+def is_time(stamp: Timestamp) -> bool:
+    """Whether it is one that a Timestamp may hold: between the years 1 and 9999. What arrives may be anything."""
+    return stamp.seconds in _SECONDS and 0 <= stamp.nanos < 1_000_000_000
 
 
 def to_proto(moment: datetime) -> Timestamp:

@@ -14,6 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from flyte_binary.domain.errors import InvalidArgument
 from flyte_binary.domain.ids import ProjectId, RunId, TaskId, TriggerId
 from flyte_binary.domain.names import check_run_name, check_text, new_run_name
+from flyte_binary.domain.timestamps import is_time
 from flyte_binary.runs.requests import project_id_from, task_id_from
 
 URI_LIMIT = 4096
@@ -54,6 +55,7 @@ def order_from(request: run_service_pb2.CreateRunRequest) -> RunOrder:
     run_spec = task_run_pb2.RunSpec()
     run_spec.CopyFrom(request.run_spec)
     check_run_spec(run_spec, run)
+    _check_time("run_start_time", request.run_start_time)
     offloaded = request.offloaded_input_data if request.HasField("offloaded_input_data") else None
     if offloaded is not None:
         check_text("offloaded_input_data.uri", offloaded.uri, required=True, limit=URI_LIMIT)
@@ -125,6 +127,7 @@ def check_run_spec(run_spec: task_run_pb2.RunSpec, run: RunId) -> None:
     for key, value in run_spec.labels.values.items():
         check_text("run_spec.labels: a key", key, required=True)
         check_text(f"run_spec.labels[{key!r}]", value, limit=URI_LIMIT)
+    _check_time("run_spec.run_start_time", run_spec.run_start_time)
     _check_location("run_spec.run_base_dir", run_spec.run_base_dir)
     _check_location("run_spec.raw_data_storage.raw_data_prefix", run_spec.raw_data_storage.raw_data_prefix)
     if run_spec.max_action_concurrency == 1:
@@ -134,6 +137,11 @@ def check_run_spec(run_spec: task_run_pb2.RunSpec, run: RunId) -> None:
         )
     if run_spec.HasField("relation"):
         _complete_relation(run_spec.relation, run)
+
+
+def _check_time(field: str, stamp: Timestamp) -> None:
+    if not is_time(stamp):
+        raise InvalidArgument(f"{field} is no time between the years 1 and 9999")
 
 
 def _check_location(field: str, uri: str) -> None:

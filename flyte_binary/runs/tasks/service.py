@@ -42,7 +42,7 @@ class TaskService:
             spec = None if row is None else tx.specs.get(row.spec_digest)
             if row is None or spec is None:
                 raise NotFound(f"task not found: {task}")
-            return row, spec, tx.triggers.summaries([task]).get(task)
+            return row, spec, tx.triggers.summary(task)
 
         row, spec, triggers = await self._database.point(read)
         details = task_definition_pb2.TaskDetails(

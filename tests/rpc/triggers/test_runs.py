@@ -8,18 +8,23 @@ import pytest
 from connectrpc.code import Code
 from flyteidl2.common import identifier_pb2, run_pb2
 from flyteidl2.core import literals_pb2
-from flyteidl2.task import common_pb2
+from flyteidl2.dataproxy import dataproxy_service_pb2
+from flyteidl2.task import common_pb2, task_service_pb2
 from flyteidl2.task import run_pb2 as task_run_pb2
 from flyteidl2.workflow import run_definition_pb2, run_service_pb2
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from flyte_binary.dataproxy.inputs import InputUploads
+from flyte_binary.dataproxy.lookups import ProjectLookup, TaskLookup
+from flyte_binary.dataproxy.require import KnownProjects
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.domain.cache_keys import cache_key
+from flyte_binary.domain.errors import InvalidArgument, NotFound
 from flyte_binary.domain.ids import RunId
 from flyte_binary.domain.inputs_hash import inputs_hash
 from flyte_binary.runs.triggers.inputs import KICKOFF_CONTEXT_KEY
-from tests.rpc.runs.messages import inputs, run_id
-from tests.rpc.triggers.conftest import World, refused
+from tests.rpc.runs.messages import PROJECT, inputs, run_id, task_id
+from tests.rpc.triggers.conftest import DOMAINS, World, refused
 from tests.rpc.triggers.messages import cron, delete, deploy, deploy_task, deployment, details, named, spec_with_time
 
 FOLDER = "/store/uploads/inputs/abc"
@@ -190,6 +195,8 @@ async def test_what_does_not_exist_makes_no_run(world: World) -> None:
     await deploy(world, deployment())
     await deploy(world, deployment("gone"))
     await delete(world, "gone")
+    never = order("rx")
+    never.run_start_time.seconds = 2**62
     elsewhere = order("rx")
     elsewhere.run_id.domain = "production"
     for request, code, words in (
@@ -199,6 +206,7 @@ async def test_what_does_not_exist_makes_no_run(world: World) -> None:
         (order("rx", named("")), Code.INVALID_ARGUMENT, "trigger_name.name"),
         (order("rx", named("a\0b")), Code.INVALID_ARGUMENT, "NUL"),
         (elsewhere, Code.INVALID_ARGUMENT, "another project or domain"),
+        (never, Code.INVALID_ARGUMENT, "run_start_time is no time"),
     ):
         assert words in await refused(world.runs.create_run(request), code)
     assert await world.fired() == []
@@ -216,3 +224,22 @@ async def test_a_taken_name_leaves_the_trigger_as_it_was(world: World) -> None:
     )
     assert triggered == [row.created_at]
     assert row.run_source == run_definition_pb2.RUN_SOURCE_UNSPECIFIED
+
+
+async def test_inputs_are_uploaded_for_the_task_of_a_trigger(world: World) -> None:
+    ignoring = spec_with_time(cached=True)
+    ignoring.task_template.metadata.cache_ignore_input_vars.append("x")
+    await world.tasks.deploy_task(task_service_pb2.DeployTaskRequest(task_id=task_id(), spec=ignoring))
+    await deploy(world, deployment())
+    uploads = InputUploads(
+        world.store, KnownProjects(ProjectLookup(world.database), DOMAINS), TaskLookup(world.database)
+    )
+    request = dataproxy_service_pb2.UploadInputsRequest(
+        project_id=PROJECT, trigger_name=named(task=""), inputs=inputs(x=1, y=2)
+    )
+    answer = await uploads.upload(request)
+    assert answer.offloaded_input_data.inputs_hash == inputs_hash(inputs(y=2))
+    for name, error in (("nosuch", NotFound), ("a\0b", InvalidArgument)):
+        request.trigger_name.name = name
+        with pytest.raises(error):
+            await uploads.upload(request)

@@ -231,3 +231,24 @@ def test_what_never_fires_is_refused_with_its_field(message: common_pb2.Schedule
     with pytest.raises(InvalidArgument) as caught:
         schedule_from_proto(message, anchor=0)
     assert words in caught.value.message and "automation_spec.schedule" in caught.value.message
+
+
+@given(
+    zone=st.sampled_from([*ZONES, "UTC", "Asia/Kathmandu", "Pacific/Apia"]),
+    expression=st.sampled_from(
+        ["*/7 * * * *", "0 */3 * * *", "59 23 31 12 *", "30 1-3 * * 0", "15,45 2 1,15 * *", "0 0 29 2 *", "@weekly"]
+    ),
+    moment=st.integers(utc("2011-12-01 00:00"), utc("2060-01-01 00:00")),
+    later=st.integers(0, 400 * 24 * 3600 * 1_000_000),
+)
+def test_what_comes_next_is_later_and_never_jumps_over_anything(
+    zone: str, expression: str, moment: int, later: int
+) -> None:
+    schedule = cron(expression, zone)
+    found, found_later = schedule.next_after(moment), schedule.next_after(moment + later)
+    assert found is not None and found_later is not None
+    assert found > moment and found % 60_000_000 == 0
+    assert schedule.next_after(found - 1) == found
+    assert found_later >= found
+    # Whoever asks in between hears the same, or, if that has passed, something later.
+    assert found_later == found if moment + later < found else found_later > found
