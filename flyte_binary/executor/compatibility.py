@@ -25,6 +25,8 @@ class Runtime:
     """The program."""
     built: bool = False
     """For this image, and not the default that stands for every image."""
+    preparing: bool = False
+    """It will be there in a while; nothing is launched before."""
 
 
 RuntimeOf = Callable[[str], Awaitable[Runtime]]

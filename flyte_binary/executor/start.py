@@ -22,6 +22,9 @@ from flyte_binary.executor.task_types import CannotRun, Machine, image_of, make_
 from flyte_binary.executor.timing import LOOK_AGAIN_SECONDS, first_look
 from flyte_binary.executor.transitions import cache_hit, intend_launch, now_running, recover_traces, wait_for_cache
 
+_PREPARING_SECONDS = 1.0
+"""Between two looks whether the environment of an image is there."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Cached:
@@ -96,6 +99,9 @@ class Starter:
         try:
             template = task.spec.task_template
             runtime = await self._runtime_of(image_of(template))
+            if runtime.preparing:
+                self._admission.release(row.id, now=time.monotonic())
+                return _PREPARING_SECONDS
             check_runtime(template, runtime.python, runtime.flyte)
             spec = make_attempt(
                 row,

@@ -105,6 +105,8 @@ class LocalBackend:
             self._link.close()
         if self._look_soon is not None:
             await self._look_soon
+        if self.environments is not None:
+            await self.environments.close()
         self._changes.close()
         await self._waiters.close()
         self._hints.close()
@@ -117,6 +119,7 @@ class LocalBackend:
             flyte=interpreter.flyte,
             interpreter=str(interpreter.path),
             built=interpreter.path != self._settings.interpreter,
+            preparing=interpreter.preparing,
         )
 
     # ExecutionBackend

@@ -34,6 +34,8 @@ class Interpreter:
     """One sentence if tasks cannot run under it."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the image that it was built for sets, for every task of that image."""
+    preparing: bool = False
+    """The problem is about to be over."""
     work: Path | None = None
     """Files that the image brings into the working folder of its tasks."""
 

@@ -27,7 +27,11 @@ class Interpreters:
             try:
                 built = self._environments.of_task(image)
             except Missing as missing:
-                return Interpreter(path=path, problem=str(missing))
+                default = await self._inspected(self._settings.interpreter, None)
+                problem = self._environments.restore(missing, default)
+                if problem is None:
+                    return Interpreter(path=path, problem=f"{missing}, and is being built again", preparing=True)
+                return Interpreter(path=path, problem=problem)
         return await self._inspected(path, None) if built is None else await self._inspected(built.python, built)
 
     async def _inspected(self, path: Path, built: Built | None) -> Interpreter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from flyte_binary.executor.local.interpreters import Interpreters
 from flyte_binary.executor.local.settings import LocalSettings
 from tests.fakes.local_attempts import Files
 from tests.unit.local.image_builds import Builds, copy, image, packages, variables
+from tests.waiting import until
 
 PYTHON = Path("/built/venv/bin/python")
 
@@ -79,14 +81,83 @@ async def test_tasks_of_a_built_image_run_in_its_environment_and_others_in_the_d
         assert (await interpreters.of(other)).path == Path("/default/bin/python")
 
 
-async def test_a_removed_environment_is_a_problem_that_the_attempt_reports(builds: Builds) -> None:
+def removed(builds: Builds) -> None:
+    for digest, folder in builds.library.folders():
+        builds.library.remove(digest, folder)
+
+
+async def settled(interpreters: Interpreters) -> Interpreter:
+    """What it comes to after the environment was being built again."""
+    found = await interpreters.of("local/flyte:1")
+    async with asyncio.timeout(30):
+        while found.preparing:
+            await asyncio.sleep(0.01)
+            found = await interpreters.of("local/flyte:1")
+    return found
+
+
+async def test_a_removed_environment_is_built_again_for_the_task_that_needs_it(builds: Builds) -> None:
+    builds.build(image(packages("a"), copy("x.txt", ".")), {"x.txt": "x"})
+    removed(builds)
+    environments = Environments(
+        EnvironmentSettings(folder=builds.folder / "library", uv=builds.uv.path),
+        Files(),  # type: ignore[arg-type]
+    )
+    interpreters = Interpreters(settings(), environments)
+
+    first = await interpreters.of("local/flyte:1")
+    assert first.preparing and "being built again" in first.problem
+    found = await settled(interpreters)
+    assert found.work is not None and (found.work / "x.txt").read_text() == "x"
+    assert len(builds.uv.calls("venv")) == 2
+    named = builds.library.find("flyte:1")
+    assert named is not None and named.build_run.run == "r1", "the run that built it first"
+    await environments.close()
+    assert list((builds.folder / "library/scratch").iterdir()) == []
+
+
+async def test_a_removed_environment_that_cannot_be_built_again_fails_the_attempt_with_uvs_words(
+    builds: Builds,
+) -> None:
     builds.build(image(packages("a")))
-    ((digest, folder),) = builds.library.folders()
-    builds.library.remove(digest, folder)
+    removed(builds)
+    named = builds.library.find("flyte:1")
+    assert named is not None
+    builds.library.keep_recipe(named.digest, image(packages("unfindable")).SerializeToString(), None)
+    environments = Environments(
+        EnvironmentSettings(folder=builds.folder / "library", uv=builds.uv.path),
+        Files(),  # type: ignore[arg-type]
+    )
+
+    found = await settled(Interpreters(settings(), environments))
+    assert "cannot be built again" in found.problem
+    assert "there is no unfindable" in found.problem
+    assert (await Interpreters(settings(), environments).of("local/flyte:1")).problem == found.problem
+
+
+async def test_without_uv_a_removed_environment_is_a_problem_that_the_attempt_reports(builds: Builds) -> None:
+    builds.build(image(packages("a")))
+    removed(builds)
     environments = Environments(EnvironmentSettings(folder=builds.folder / "library"), Files())  # type: ignore[arg-type]
 
     interpreter = await Interpreters(settings(), environments).of("local/flyte:1")
-    assert "was removed" in interpreter.problem
+    assert "was removed" in interpreter.problem and not interpreter.preparing
+
+
+async def test_a_stopping_server_does_not_wait_for_a_build(builds: Builds) -> None:
+    builds.build(image(packages("a")))
+    removed(builds)
+    builds.uv.hold()
+    environments = Environments(
+        EnvironmentSettings(folder=builds.folder / "library", uv=builds.uv.path),
+        Files(),  # type: ignore[arg-type]
+    )
+    assert (await Interpreters(settings(), environments).of("local/flyte:1")).preparing
+    await until(lambda: len(builds.uv.calls("venv")) == 2, seconds=30)
+
+    await environments.close()
+    assert builds.library.find("flyte:1") is not None
+    assert list((builds.folder / "library/scratch").iterdir()) == []
 
 
 def test_files_of_the_image_do_not_replace_those_of_the_code(tmp_path: Path) -> None:

@@ -94,6 +94,10 @@ class _Build:
         except BaseException:
             remove_tree(built.folder)
             raise
+        context = self._folder / CONTEXT
+        self._library.keep_recipe(
+            digest, (self._folder / SPEC).read_bytes(), context.read_bytes() if context.exists() else None
+        )
         self._library.publish(digest, built)
         return built
 

@@ -24,9 +24,10 @@ from flyte_binary.domain.images import REGISTRY, check_image_name, local_image, 
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.build_image import CONTEXT, FORCE, IMAGE_NAME, SPEC, TARGET_IMAGE
 from flyte_binary.executor.local.environments.collect import kept_in, to_remove
-from flyte_binary.executor.local.environments.library import BuildRun, Built, Library
+from flyte_binary.executor.local.environments.library import BuildRun, Built, Library, Named
 from flyte_binary.executor.local.environments.order import Order
 from flyte_binary.executor.local.environments.recipe import Default
+from flyte_binary.executor.local.environments.restoring import Restoring
 from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.executor.local.unpack import InvalidBundle
 
@@ -66,7 +67,15 @@ class EnvironmentSettings:
 
 
 class Missing(Exception):
-    """The image was built here once, and its environment is no longer there. A sentence."""
+    """The image was built here once, and its environment is no longer there."""
+
+    def __init__(self, image: str, named: Named) -> None:
+        super().__init__(
+            f"the environment of image {image} was removed from this machine, since it had not been used for long"
+            " or its Python is gone"
+        )
+        self.named = named
+        self.name = image.removeprefix(f"{REGISTRY}/")
 
 
 class Environments:
@@ -74,6 +83,9 @@ class Environments:
         self._settings = settings
         self._store = store
         self._library = Library(settings.folder)
+        self._restoring = Restoring(
+            self._library, settings.folder / "scratch", self.command(), self._variables(settings.variables)
+        )
 
     @property
     def can_build(self) -> bool:
@@ -86,12 +98,23 @@ class Environments:
         if named is None:
             return None
         if named.built is None:
-            raise Missing(
-                f"the environment of image {image} was removed from this machine, since it had not been used for long"
-                " or its Python is gone; run or deploy the task from its source again, which builds it"
-            )
+            raise Missing(image, named)
         self._library.touch(named.built)
         return named.built
+
+    def restore(self, missing: Missing, default: Interpreter) -> str | None:
+        """Have it built again. None while that goes on, else a sentence that says why it cannot be."""
+        uv, named = self._settings.uv, missing.named
+        problem: str | None = "this server has no program uv"
+        if uv is not None:
+            order = self._order(uv, missing.name, default, named.build_run, force=False)
+            problem = self._restoring.problem(named, order)
+        if problem is None:
+            return None
+        return f"{missing}, and it cannot be built again; run or deploy the task from its source again. {problem}"
+
+    async def close(self) -> None:
+        await self._restoring.close()
 
     async def find_image(self, name: str) -> tuple[str, identifier_pb2.RunIdentifier] | None:
         """What tasks of an image are to name as their image, and the run that built it. Without the means to build
@@ -109,7 +132,7 @@ class Environments:
 
     def variables(self, spec: AttemptSpec) -> dict[str, str]:
         """The environment of a build: the server's index and proxies, and above them what the run sets."""
-        return {"LANG": "C.UTF-8", "NO_COLOR": "1", **self._settings.variables, **spec.env}
+        return {**self._variables(self._settings.variables), **spec.env}
 
     async def prepare(self, spec: AttemptSpec, work: Path, default: Interpreter) -> None:
         """Put all that the program needs into `work`, and its output where the run's outputs belong: it counts once
@@ -131,16 +154,8 @@ class Environments:
         limit = self._settings.context_limit_bytes
         context = await self._get(inputs[CONTEXT], limit) if inputs.get(CONTEXT) else None
         action = spec.id.action
-        placed = Order(
-            image=image,
-            library=self._settings.folder,
-            uv=uv,
-            python=default.path,
-            default=Default(python=default.python, sdk=default.flyte),
-            context_limit_bytes=8 * limit,
-            force=FORCE in spec.argv,
-            run=BuildRun(project=action.project, domain=action.domain, run=action.run),
-        )
+        run = BuildRun(project=action.project, domain=action.domain, run=action.run)
+        placed = self._order(uv, image, default, run, force=FORCE in spec.argv)
         await asyncio.to_thread(lambda: placed.place(work, description, context))
         outputs = locations.join(uris["--outputs-path"], locations.OUTPUTS)
         await self._store.put(outputs, _text_outputs(IMAGE_NAME, local_image(image)))
@@ -151,8 +166,25 @@ class Environments:
         for folder in removed:
             _log.info("environment_removed", folder=str(folder))
 
+    def _order(self, uv: Path, image: str, default: Interpreter, run: BuildRun, *, force: bool) -> Order:
+        return Order(
+            image=image,
+            library=self._settings.folder,
+            uv=uv,
+            python=default.path,
+            default=Default(python=default.python, sdk=default.flyte),
+            context_limit_bytes=8 * self._settings.context_limit_bytes,
+            force=force,
+            run=run,
+        )
+
+    @staticmethod
+    def _variables(of_server: Mapping[str, str]) -> dict[str, str]:
+        return {"LANG": "C.UTF-8", "NO_COLOR": "1", **of_server}
+
     def _collect(self, in_use: frozenset[Path]) -> list[Path]:
         self._library.empty_trash()
+        self._restoring.empty_scratch()
         chosen = to_remove(
             kept_in(self._library),
             in_use=in_use,

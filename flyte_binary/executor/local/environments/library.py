@@ -2,6 +2,7 @@
 
 names/<image>.json      which digest an image has, and the run that built it
 ready/<digest>.json     where the environment of a digest lies; written, atomically, when it is complete
+recipes/<digest>/       what was uploaded for it, kept when the environment goes: it can be built again
 locks/<digest>          held while that digest is built or removed
 built/<digest>-<n>/     the environment: `venv`, and `work`, the files of its tasks' working folder; its time of change
                         is that of its last use
@@ -24,6 +25,8 @@ from flyte_binary.executor.local.folders import remove_tree
 from flyte_binary.executor.local.program.files import read_json, write_json
 
 _TRASH = ".trash"
+_DESCRIPTION = "spec.pb"
+_CONTEXT = "context.tar.gz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +110,25 @@ class Library:
         path = self._ready_file(digest)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(str(path), {"folder": built.folder.name, "variables": dict(built.variables)})
+
+    def keep_recipe(self, digest: str, description: bytes, context: bytes | None) -> None:
+        """What the digest is built from: the description of the image and the archive of its files."""
+        folder = self._folder / "recipes" / digest
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in ((_CONTEXT, context), (_DESCRIPTION, description)):
+            if data is not None:
+                temporary = folder / f".{uuid4().hex}"
+                temporary.write_bytes(data)
+                temporary.replace(folder / name)
+
+    def recipe(self, digest: str) -> tuple[bytes, bytes | None] | None:
+        folder = self._folder / "recipes" / digest
+        try:
+            description = (folder / _DESCRIPTION).read_bytes()
+        except FileNotFoundError:
+            return None
+        context = folder / _CONTEXT
+        return description, context.read_bytes() if context.exists() else None
 
     def name(self, image: str, digest: str, run: BuildRun) -> None:
         path = self._name_file(image)
