@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flyte_binary.executor.local.environments.library import Library
 from flyte_binary.executor.local.environments.uv import build_environment
 from tests.sdk.sdk import Look, Sdk, SdkError, settled
 from tests.sdk.serving import Server, serving, write_client_config
@@ -40,7 +41,11 @@ def sdk(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sd
 
 def run(sdk: Sdk, task: str, **inputs: object) -> Look:
     name = settled(sdk.begin("start", task=f"images.{task}", inputs=inputs, options=None), BUILD_SECONDS)
-    return sdk.finish(name)
+    return finished(sdk, name)
+
+
+def finished(sdk: Sdk, run: str) -> Look:
+    return Look(**settled(sdk.begin("finish", run=run), BUILD_SECONDS))
 
 
 def build_runs(sdk: Sdk) -> list[str]:
@@ -145,6 +150,19 @@ def test_a_module_that_an_unbuilt_image_would_have_is_missing_with_a_hint(sdk: S
     assert "Nothing was built on this server for the image registry.example.com/team/app:v1" in failed.error
     assert "image.builder to remote" in failed.error
     assert "is not built on this server" in "".join(sdk.call("logs", run=failed.run))
+
+
+def test_an_environment_that_was_removed_is_built_again_for_a_run_that_is_repeated(sdk: Sdk, server: Server) -> None:
+    first = run(sdk, "look", names=["COLOUR"])
+    library = Library(server.data_dir / "executor/environments")
+    gone = Path(first.result()[2]).parents[2]
+    assert library.remove(gone.name.rpartition("-")[0], gone)
+    builds = build_runs(sdk)
+
+    again = finished(sdk, sdk.call("rerun", run=first.run, inputs={"names": ["COLOUR"]})).result()
+    assert again[:2] == first.result()[:2] and again[3] == "green"
+    assert again[2] != first.result()[2]
+    assert build_runs(sdk) == builds, "no run of its own: nobody asked for the image"
 
 
 def test_a_built_image_survives_a_restart_of_the_server(sdk: Sdk, server: Server) -> None:
