@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives import hashes, serialization
@@ -59,7 +60,20 @@ class GoogleIam:
                 "client_id": "id",
                 "client_secret": "secret",
                 "refresh_token": "refresh",
-                "token_uri": f"{self.url}/token",
+            }
+        )
+
+    def federated_json(self, folder: Path) -> str:
+        """Of a workload that is known by a token in a file, which has none either."""
+        subject = folder / "subject-token"
+        subject.write_text("token-of-the-cluster")
+        return json.dumps(
+            {
+                "type": "external_account",
+                "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/p",
+                "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                "token_url": f"{self.url}/token",
+                "credential_source": {"file": str(subject)},
             }
         )
 
@@ -70,7 +84,8 @@ class GoogleIam:
     def answer(self, path: str, authorization: str, body: bytes) -> tuple[int, dict[str, Any]]:
         self.requests.append(path)
         if path == "/token":
-            return 200, {"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"}
+            kind = "urn:ietf:params:oauth:token-type:access_token"
+            return 200, {"access_token": TOKEN, "issued_token_type": kind, "expires_in": 3600, "token_type": "Bearer"}
         if self.answers and (status := self.answers.pop(0)) != 200:
             return status, {"error": {"message": "not now", "code": status}}
         if path != f"/v1/projects/-/serviceAccounts/{ACCOUNT}:signBlob" or authorization != f"Bearer {TOKEN}":

@@ -52,6 +52,25 @@ class Scripted:
 def scripted() -> Generator[Scripted]:
     script = Scripted()
 
+    server = _Server(("127.0.0.1", 0), _handler(script))
+    server.daemon_threads = True  # a client that keeps its connection open does not keep the test
+    script.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="scripted")
+    thread.start()
+    try:
+        yield script
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Of a client that left: as it should, where the answer was cut."""
+
+
+def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -83,14 +102,4 @@ def scripted() -> Generator[Scripted]:
         def log_message(self, format: str, *args: object) -> None:
             """Not to the test's output."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True  # a client that keeps its connection open does not keep the test
-    script.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, name="scripted")
-    thread.start()
-    try:
-        yield script
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return Handler

@@ -59,7 +59,7 @@ def _translated(error: HttpResponseError, uri: str, container: str) -> FlyteErro
         return ResourceExhausted(f"{uri} is larger than the store takes: {said}")
     if status in (408, 429) or status >= 500:
         return Unavailable(f"the store is busy or out of order ({said}); {uri} was tried several times")
-    return FailedPrecondition(f"the store refused {uri}: {said}")
+    return FailedPrecondition(f"the store refused {uri}: {said} ({code or status})")
 
 
 def _said(error: AzureError) -> str:

@@ -63,9 +63,13 @@ def make_client(connection: GcsConnection, credentials: Any, *, connections: int
     session = cast("Any", AuthorizedSession)(credentials)  # Any: as above
     for scheme in ("https://", "http://"):
         session.mount(scheme, HTTPAdapter(pool_maxsize=connections))
-    return cast("Any", storage.Client)(  # Any: its constructor has no types
+    client = cast("Any", storage.Client)(  # Any: its constructor has no types
         project=connection.project or _NO_PROJECT,
         credentials=credentials,
         _http=session,
         client_options={"api_endpoint": connection.endpoint} if connection.endpoint else None,
     )
+    # Else it asks for the bucket's metadata behind our back, to describe traces that we do not make, and needs a right
+    # for it that this server does not.
+    client._bucket_metadata_cache = None
+    return client

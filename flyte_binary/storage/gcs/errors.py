@@ -21,11 +21,12 @@ from flyte_binary.domain.errors import (
 
 
 @contextlib.contextmanager
-def gcs_errors(uri: str, bucket: str) -> Generator[None]:
+def gcs_errors(uri: str, bucket: str, *, in_bucket: bool = False) -> Generator[None]:
+    """`in_bucket` for calls that need no object, so that only the bucket can be what is missing."""
     try:
         yield
     except api.GoogleAPICallError as error:
-        raise _translated(error, uri, bucket) from error
+        raise _translated(error, uri, bucket, in_bucket) from error
     except auth.TransportError as error:
         raise Unavailable(f"Google's authentication did not answer about {uri}: {error}") from error
     except auth.GoogleAuthError as error:
@@ -37,10 +38,10 @@ def gcs_errors(uri: str, bucket: str) -> Generator[None]:
         raise Unavailable(f"the store did not answer about {uri}: {error}") from error
 
 
-def _translated(error: api.GoogleAPICallError, uri: str, bucket: str) -> FlyteError:
+def _translated(error: api.GoogleAPICallError, uri: str, bucket: str, in_bucket: bool) -> FlyteError:
     said = str(error)
     match error:
-        case api.NotFound() if "bucket" in said.lower().replace(bucket.lower(), "").replace("/b/", ""):
+        case api.NotFound() if in_bucket or "bucket does not exist" in said:
             return FailedPrecondition(
                 f"the bucket {bucket} does not exist: create it, or correct runs.storagePrefix or storage.container"
             )

@@ -48,6 +48,9 @@ class IamSigner(Signing):
         """The key stays with Google."""
         return
 
+    def close(self) -> None:
+        self._session.close()
+
     def sign_bytes(self, message: bytes) -> bytes:
         status, said = 0, ""
         for _ in range(_ATTEMPTS):

@@ -22,7 +22,7 @@ from flyte_binary.storage.content import MD5_METADATA, TooLarge, base64_of, md5_
 from flyte_binary.storage.gcs.client import PUBLIC_ENDPOINT, RETRY, TIMEOUT, make_client, make_credentials
 from flyte_binary.storage.gcs.connection import GcsConnection
 from flyte_binary.storage.gcs.errors import gcs_errors
-from flyte_binary.storage.gcs.signing import signer_of
+from flyte_binary.storage.gcs.signing import IamSigner, signer_of
 from flyte_binary.storage.probe import probe
 from flyte_binary.storage.store import ListedObject, ObjectInfo, ObjectPage, SignedUrl, Verb
 from flyte_binary.storage.threads import StoreThreads
@@ -61,6 +61,8 @@ class GcsStore:
     def close(self) -> None:
         self._threads.close()
         self._client.close()
+        if isinstance(signer := self.__dict__.get("_signer"), IamSigner):
+            signer.close()
 
     def covers(self, uri: str) -> bool:
         return self._buckets.covers(uri)
@@ -94,12 +96,12 @@ class GcsStore:
         return self._client.bucket(name.bucket).blob(name.key)
 
     def _put(self, uri: str, name: ObjectName, data: bytes) -> None:
-        with gcs_errors(uri, name.bucket):
+        with gcs_errors(uri, name.bucket, in_bucket=True):
             self._blob(name).upload_from_string(data, content_type=_CONTENT_TYPE, **_CALL)
 
     def _put_file(self, uri: str, name: ObjectName, source: Path) -> None:
         """Google takes 5 TiB at once, in a session that goes on where it was cut."""
-        with gcs_errors(uri, name.bucket):
+        with gcs_errors(uri, name.bucket, in_bucket=True):
             self._blob(name).upload_from_filename(str(source), content_type=_CONTENT_TYPE, **_CALL)
 
     def _get(self, uri: str, name: ObjectName, limit_bytes: int, offset: int, length: int | None) -> bytes:
@@ -165,7 +167,7 @@ class GcsStore:
 
     def _list(self, uri: str, folder: ObjectName, token: str, limit: int) -> ObjectPage:
         prefix = f"{folder.key}/" if folder.key else ""
-        with gcs_errors(uri, folder.bucket):
+        with gcs_errors(uri, folder.bucket, in_bucket=True):
             found = self._client.list_blobs(
                 folder.bucket, prefix=prefix, page_size=limit, page_token=token or None, **_CALL
             )
