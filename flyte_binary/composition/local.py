@@ -43,7 +43,7 @@ def local_settings(config: Config, port: int, store_environment: Mapping[str, st
         endpoint=f"{loopback(config.runs.server.host)}:{port}",
         interpreter=task_interpreter(executor, os.environ, Path(sys.executable)),
         environment={**store_environment, **environment, **executor.environment},
-        interpreters={image: Path(python) for image, python in executor.images.interpreters.items()},
+        interpreters={image: Path(python).expanduser() for image, python in executor.images.interpreters.items()},
         fork_server=executor.fork_server,
         server=f"server-{os.getpid()}" if uses_postgres(config) else "",
     )

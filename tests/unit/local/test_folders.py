@@ -97,6 +97,25 @@ def test_the_lock_lives_in_the_descriptor_that_was_handed_on(folders: Folders) -
     assert phase(folders) is AttemptPhase.ABSENT
 
 
+def test_a_server_killed_while_it_removed_an_attempt_leaves_no_empty_folders_after_the_next_start(
+    folders: Folders, tmp_path: Path
+) -> None:
+    neighbour = ActionId("p", "development", "r1", "a1").attempt(1)
+    for attempt in (ID, neighbour, ActionId("p", "development", "r2", "a0").attempt(1)):
+        folders.path(attempt).mkdir(parents=True)
+    # Killed after the attempt's folder was set aside, and before those above it were removed.
+    trash = tmp_path / ".trash"
+    trash.mkdir()
+    folders.path(ID).rename(trash / "1")
+    folders.path(ActionId("p", "development", "r2", "a0").attempt(1)).rename(trash / "2")
+
+    folders.empty_trash()
+
+    assert [path for path in sorted(tmp_path.rglob("*")) if not any(path.iterdir())] == [folders.path(neighbour)]
+    assert list(folders.all()) == [neighbour]
+    assert not folders.path(ID).parent.exists()
+
+
 def test_discarding_removes_empty_parents_and_no_neighbour(folders: Folders, tmp_path: Path) -> None:
     other = ActionId("p", "development", "r2", "a0").attempt(1)
     for attempt in (ID, other):

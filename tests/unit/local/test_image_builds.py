@@ -40,6 +40,15 @@ def test_the_sdk_of_the_base_image_comes_before_the_layers(builds: Builds) -> No
     assert built(builds).python.exists()
 
 
+def test_names_of_any_length_are_kept_apart(builds: Builds) -> None:
+    names = [f"{':' * 250}{last}" for last in "ab"]
+    builds.build(image(packages("a")), name=names[0])
+
+    assert built(builds, names[0]).python.exists()
+    assert builds.library.find(names[1]) is None
+    assert builds.library.find("x" * 10_000) is None
+
+
 def test_another_python_is_left_to_uv_to_find(builds: Builds) -> None:
     builds.build(image(base="ghcr.io/flyteorg/flyte:py3.13-v2.12.1", python="3.13"))
 

@@ -177,4 +177,4 @@ def _environment(place: Place, variables: Mapping[str, str], command: Command) -
 
 
 def _uv(place: Place, *arguments: str) -> Command:
-    return Command(argv=(str(place.uv), *arguments), cwd=place.context)
+    return Command(argv=(str(place.uv), *arguments), cwd=place.work.parent)

@@ -11,6 +11,7 @@ built/<digest>-<n>/     the environment: `venv`, and `work`, the files of its ta
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -25,6 +26,8 @@ from flyte_binary.executor.local.folders import remove_tree
 from flyte_binary.executor.local.program.files import read_json, write_json
 
 _TRASH = ".trash"
+_LONGEST_NAME = 200
+"""File systems take 255 bytes."""
 _DESCRIPTION = "spec.pb"
 _CONTEXT = "context.tar.gz"
 
@@ -168,7 +171,10 @@ class Library:
         remove_tree(self._folder / "built" / _TRASH)
 
     def _name_file(self, image: str) -> Path:
-        return self._folder / "names" / f"{quote(image, safe='')}.json"
+        name = quote(image, safe="")
+        if len(name) > _LONGEST_NAME:
+            name = hashlib.sha256(image.encode()).hexdigest()
+        return self._folder / "names" / f"{name}.json"
 
     def _ready_file(self, digest: str) -> Path:
         return self._folder / "ready" / f"{digest}.json"

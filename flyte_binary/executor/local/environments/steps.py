@@ -196,4 +196,5 @@ def _program(place: Place, program: str) -> list[str]:
 
 def _pip_install(place: Place, *arguments: str) -> Command:
     argv = (str(place.uv), "pip", "install", *arguments)
-    return Command(argv=argv, cwd=place.context)
+    # Not among the uploaded files: `uv` would take the settings of a project that happens to be there.
+    return Command(argv=argv, cwd=place.work.parent)
