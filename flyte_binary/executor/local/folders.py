@@ -7,6 +7,7 @@ that nothing runs there, whatever was killed in between, and no process number i
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -146,8 +147,12 @@ class Folders:
         return trash
 
     def empty_trash(self) -> None:
-        """What a killed server had begun to remove."""
+        """What a killed server had begun to remove: also the folders above an attempt, which then stand empty.
+
+        Only while nobody launches.
+        """
         remove_tree(self._root / _TRASH)
+        _remove_empty(self._root, _DEPTH - 1)
 
     def _is_held(self, path: Path) -> bool:
         with self._gate:
@@ -201,6 +206,17 @@ def _make(path: Path) -> None:
             continue
         return
     raise Unavailable(f"cannot make the folder {path}")
+
+
+def _remove_empty(root: Path, depth: int) -> None:
+    """Folders down to `depth` below `root` in which nothing is, the inner ones first."""
+    for entry in list(os.scandir(root)) if root.is_dir() else ():
+        if not entry.is_dir(follow_symlinks=False):
+            continue
+        if depth > 1:
+            _remove_empty(Path(entry.path), depth - 1)
+        with contextlib.suppress(OSError):  # not empty
+            Path(entry.path).rmdir()
 
 
 def _walk(root: Path, depth: int, prefix: str = "") -> Iterator[str]:
