@@ -7,7 +7,7 @@ from typing import Any  # column values of one row have many types
 
 from sqlalchemy import Connection, bindparam, delete, select
 
-from flyte_binary.db.dialect import insert, insert_if_absent
+from flyte_binary.db.dialect import insert_if_absent, upsert
 from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import CacheRow, ReservationRow
 from flyte_binary.db.tables import cache_outputs, cache_reservations
@@ -37,9 +37,7 @@ class CacheEntries:
     def put(self, row: CacheRow) -> None:
         """Store or replace."""
         values: dict[str, Any] = {name: getattr(row, name) for name in CacheRow.__dataclass_fields__}
-        replaced = {name: value for name, value in values.items() if name != "key"}
-        statement = insert(self._connection, cache_outputs).values(**values)
-        self._connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_=replaced))
+        upsert(self._connection, cache_outputs, values, ("key",))
 
     def delete(self, key: str) -> bool:
         return self._connection.execute(delete(cache_outputs).where(cache_outputs.c.key == key)).rowcount > 0
@@ -66,9 +64,7 @@ class CacheEntries:
         held = self.reservation(key)
         if held is not None and held.owner != owner and (held.expires_at is None or held.expires_at > at):
             return held
-        replaced = {name: value for name, value in values.items() if name not in {"key", "created_at"}}
-        statement = insert(self._connection, cache_reservations).values(**values)
-        self._connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_=replaced))
+        upsert(self._connection, cache_reservations, values, ("key",), kept=("created_at",))
         return mine
 
     def release(self, key: str, owner: str) -> bool:

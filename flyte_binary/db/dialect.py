@@ -45,6 +45,23 @@ def _insert_or_ignore(dialect: str, table: Table, columns: tuple[str, ...]) -> P
     return Prepared(_insert(dialect, table).on_conflict_do_nothing(), columns)
 
 
+def upsert(
+    connection: Connection, table: Table, values: dict[str, Any], key: tuple[str, ...], *, kept: tuple[str, ...] = ()
+) -> None:
+    """Insert, or replace the row of the same key but for the columns `kept`."""
+    statement = _upsert(connection.dialect.name, table, tuple(values), key, kept)
+    statement.execute(connection, values)
+
+
+@cache
+def _upsert(
+    dialect: str, table: Table, columns: tuple[str, ...], key: tuple[str, ...], kept: tuple[str, ...]
+) -> Prepared:
+    statement = _insert(dialect, table)
+    replaced = {name: statement.excluded[name] for name in columns if name not in {*key, *kept}}
+    return Prepared(statement.on_conflict_do_update(index_elements=key, set_=replaced), columns)
+
+
 def for_update(statement: Select[Any]) -> Select[Any]:  # Any: whatever columns the caller selected
     """Lock the rows until the commit. SQLite has one writer and ignores it."""
     return statement.with_for_update()

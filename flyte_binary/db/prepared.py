@@ -16,6 +16,7 @@ from typing import Any  # column values have many types, and drivers' cursors no
 
 from sqlalchemy import ColumnElement, Connection, literal_column
 from sqlalchemy.sql.elements import CompilerElement
+from sqlalchemy.util import await_only as await_
 
 Parameters = Mapping[str, Any]  # any: parameter name -> column value
 Record = Sequence[Any]  # any: column values in the order of the statement
@@ -43,18 +44,38 @@ class Prepared:
         self._compiled: dict[str, _Compiled] = {}
 
     def first(self, connection: Connection, parameters: Parameters) -> Record | None:
-        return self._run(connection, parameters).fetchone()
+        driver = _asyncpg(connection)
+        if driver is None:
+            return self._run(connection, parameters).fetchone()
+        compiled = self._for(connection)
+        return await_(driver.fetchrow(compiled.sql, *compiled.bind(parameters)))
 
     def all(self, connection: Connection, parameters: Parameters) -> Sequence[Record]:
-        return self._run(connection, parameters).fetchall()
+        driver = _asyncpg(connection)
+        if driver is None:
+            return self._run(connection, parameters).fetchall()
+        compiled = self._for(connection)
+        return await_(driver.fetch(compiled.sql, *compiled.bind(parameters)))
 
     def execute(self, connection: Connection, parameters: Parameters) -> int:
         """How many rows were changed."""
-        return self._run(connection, parameters).rowcount
+        driver = _asyncpg(connection)
+        if driver is None:
+            return self._run(connection, parameters).rowcount
+        compiled = self._for(connection)
+        # "UPDATE 1", "INSERT 0 1"
+        return int(await_(driver.execute(compiled.sql, *compiled.bind(parameters))).rpartition(" ")[2])
 
     def execute_many(self, connection: Connection, parameters: Iterable[Parameters]) -> None:
         compiled = self._for(connection)
-        _cursor(connection).executemany(compiled.sql, [compiled.bind(each) for each in parameters])
+        bound = [compiled.bind(each) for each in parameters]
+        driver = _asyncpg(connection)
+        if driver is None:
+            _cursor(connection).executemany(compiled.sql, bound)
+        elif len(bound) == 1:
+            await_(driver.execute(compiled.sql, *bound[0]))
+        else:
+            await_(driver.executemany(compiled.sql, bound))
 
     def _run(self, connection: Connection, parameters: Parameters) -> Any:  # any: a cursor of the driver's
         compiled = self._for(connection)
@@ -79,6 +100,11 @@ class Prepared:
             name: bind.effective_value for name, bind in compiled.binds.items() if name in names and not bind.required
         }
         return _Compiled(sql=compiled.string, names=names, constants=constants)
+
+
+def _asyncpg(connection: Connection) -> Any:  # any: asyncpg has no types
+    """The driver's connection, awaited without SQLAlchemy's cursor between; None on another database."""
+    return connection.connection.driver_connection if connection.dialect.name == "postgresql" else None
 
 
 def _cursor(connection: Connection) -> Any:  # any: a cursor of the driver's

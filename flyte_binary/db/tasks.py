@@ -11,7 +11,7 @@ from typing import Any  # column values of one row have many types
 from google.protobuf.message import Message
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, func, literal, select
 
-from flyte_binary.db.dialect import insert, insert_if_absent
+from flyte_binary.db.dialect import insert_if_absent, upsert
 from flyte_binary.db.listing import Columns, Listed, find_page, where
 from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import TaskRow
@@ -124,11 +124,7 @@ class Tasks:
             "created_at": row.created_at,
             "updated_at": row.updated_at,
         }
-        replaced = {k: v for k, v in values.items() if k not in {"project", "domain", "name", "version", "created_at"}}
-        statement = insert(self._connection, tasks).values(**values)
-        self._connection.execute(
-            statement.on_conflict_do_update(index_elements=["project", "domain", "name", "version"], set_=replaced)
-        )
+        upsert(self._connection, tasks, values, ("project", "domain", "name", "version"), kept=("created_at",))
 
     def get(self, task: TaskId) -> TaskRow | None:
         parameters = {

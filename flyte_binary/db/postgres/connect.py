@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 import asyncpg
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
+from sqlalchemy.pool import NullPool
 
 from flyte_binary.db.postgres.trouble import sqlstate
 from flyte_binary.domain.errors import FailedPrecondition, Unavailable
@@ -77,27 +77,23 @@ async def connect(address: Address, *, application: str = "flyte-binary") -> Any
         address.url,
         password=await address.password(),
         timeout=CONNECT_SECONDS,
+        statement_cache_size=STATEMENTS,
         server_settings={"application_name": application},
     )
 
 
-def make_engine(address: Address, *, pool_size: int = 0) -> AsyncEngine:
-    """In autocommit mode: transactions are begun by hand. Without a pool every `connect` is a new connection."""
+def make_engine(address: Address) -> AsyncEngine:
+    """In autocommit mode: transactions are begun by hand. Every `connect` is a new connection."""
 
     def create() -> Awaitable[Any]:  # Any: as above
         return connect(address)
 
-    pooling: dict[str, Any] = (  # Any: keyword arguments
-        {"poolclass": AsyncAdaptedQueuePool, "pool_size": pool_size, "max_overflow": 0, "pool_timeout": CONNECT_SECONDS}
-        if pool_size
-        else {"poolclass": NullPool}
-    )
     return create_async_engine(
         "postgresql+asyncpg://",
         async_creator=create,
         isolation_level="AUTOCOMMIT",
+        poolclass=NullPool,
         connect_args={"prepared_statement_cache_size": STATEMENTS},
-        **pooling,
     )
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from typing import Any, TypeVar  # Any: asyncpg has no types
+from typing import TypeVar, cast
 
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, text
 
 from flyte_binary.db.database import Operation, Publish
 from flyte_binary.db.postgres.connect import Address, make_engine
-from flyte_binary.db.postgres.trouble import lost_connection, try_again
+from flyte_binary.db.postgres.readers import Readers
+from flyte_binary.db.postgres.trouble import first_line, lost_connection, try_again
 from flyte_binary.db.postgres.writer import PATIENCE_SECONDS, Job, Writer
 from flyte_binary.db.transaction import Transaction
-from flyte_binary.domain.errors import Unavailable
+from flyte_binary.domain.errors import FlyteError, Unavailable
 from flyte_binary.domain.ids import RunId
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class PostgresDatabase:
 
     def __init__(self, address: Address, publish: Publish, *, readers: int = 10, writers: int = 2) -> None:
         self._loop = asyncio.get_running_loop()
-        self._reading = make_engine(address, pool_size=readers)
+        self._readers = Readers(make_engine(address), readers)
         self._writing = make_engine(address)
         self._writers = [Writer(self._writing, publish, f"postgres-writer-{number}") for number in range(writers)]
         self._closed = False
@@ -46,20 +46,11 @@ class PostgresDatabase:
         return await future
 
     async def read(self, operation: Operation[T]) -> T:
-        if self._closed:
-            raise Unavailable("the server is stopping")
-        for last in (False,) * (_READ_TRIES - 1) + (True,):
-            try:
-                return await self._read(operation)
-            except Exception as error:
-                if not (lost_connection(error) or try_again(error)):
-                    raise
-                if last:
-                    raise Unavailable(f"the database cannot be read: {error}") from error
-        raise AssertionError("the last try returns or raises")
+        return await self._tried(operation, in_one_moment=True)
 
     async def point(self, operation: Operation[T]) -> T:
-        return await self.read(operation)
+        """Its statements see what is committed when each begins; a transaction around them would cost as much again."""
+        return await self._tried(operation, in_one_moment=False)
 
     async def ping(self) -> None:
         await self.read(lambda tx: tx.connection.execute(text("SELECT 1")))
@@ -71,7 +62,7 @@ class PostgresDatabase:
         self._closed = True
         for writer in self._writers:
             await writer.close()
-        await self._reading.dispose()
+        await self._readers.close()
         await self._writing.dispose()
         await asyncio.sleep(0)  # a transport that was cut is closed in the loop's next turn
 
@@ -80,26 +71,34 @@ class PostgresDatabase:
             return min(self._writers, key=len)
         return self._writers[zlib.crc32("/".join(order).encode()) % len(self._writers)]
 
-    async def _read(self, operation: Operation[T]) -> T:
-        async with self._reading.connect() as connection:
-            raw: Any = (await connection.get_raw_connection()).driver_connection  # Any: asyncpg has no types
+    async def _tried(self, operation: Operation[T], *, in_one_moment: bool) -> T:
+        if self._closed:
+            raise Unavailable("the server is stopping")
+        for last in (False,) * (_READ_TRIES - 1) + (True,):
             try:
-                await raw.execute(_BEGIN_READ)
-                result = await connection.run_sync(lambda inner: operation(Transaction(inner)))
-                await raw.execute("ROLLBACK")
-            except BaseException as error:
-                await _put_right(connection, raw, error)
-                raise
-            return result
+                return await self._read(operation, in_one_moment=in_one_moment)
+            except Exception as error:
+                if not (lost_connection(error) or try_again(error)):
+                    raise
+                if last:
+                    raise Unavailable(f"the database cannot be read: {first_line(error)}") from error
+        raise AssertionError("the last try returns or raises")
+
+    async def _read(self, operation: Operation[T], *, in_one_moment: bool) -> T:
+        async with self._readers.one() as reader:
+            if in_one_moment:
+                await reader.raw.execute(_BEGIN_READ)
+            result, failure = await reader.connection.run_sync(_run, operation)
+            if in_one_moment:
+                await reader.raw.execute("ROLLBACK")
+        if failure is not None:
+            raise failure
+        return cast("T", result)
 
 
-async def _put_right(connection: AsyncConnection, raw: Any, error: BaseException) -> None:  # Any: as above
-    """After a failed read. One that was cancelled half-way has a connection that nobody should use again."""
-    if isinstance(error, Exception) and not lost_connection(error):
-        try:
-            await raw.execute("ROLLBACK")
-            return
-        except Exception:  # noqa: BLE001  # the first error is the one to be told
-            pass
-    raw.terminate()
-    await connection.invalidate()
+def _run(connection: Connection, operation: Operation[T]) -> tuple[T | None, FlyteError | None]:
+    """What the operation raises of its own leaves the connection in order."""
+    try:
+        return operation(Transaction(connection)), None
+    except FlyteError as failure:
+        return None, failure
