@@ -23,7 +23,7 @@ def s3_connection(config: Config, stow: StowConfig) -> S3Connection:
         raise FailedPrecondition("storage.stow.config.auth_type is accesskey, but there is no access_key_id")
     endpoint = stow.endpoint or older.endpoint
     return S3Connection(
-        region=older.region if older.region and stow.region == StowConfig.region else stow.region,
+        region=stow.region or older.region,
         endpoint=with_scheme(endpoint, plain=stow.disable_ssl or older.disable_ssl),
         access_key_id=access_key if own_keys else "",
         secret_key=_secret_key(config, stow) if own_keys and access_key else "",

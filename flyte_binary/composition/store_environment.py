@@ -14,6 +14,7 @@ from pathlib import Path
 from flyte_binary.composition.store_connections import azure_connection, gcs_connection, s3_connection
 from flyte_binary.config.model import Config
 from flyte_binary.config.stores import StoreChoice, StoreKind
+from flyte_binary.storage.s3.connection import FIRST_REGION
 
 _AWS = (
     "AWS_ACCESS_KEY_ID",
@@ -63,7 +64,8 @@ def task_environment(config: Config, choice: StoreChoice, environ: Mapping[str, 
 
 def _s3(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
     connection = s3_connection(config, config.storage.stow.config)
-    variables = {"FLYTE_AWS_ENDPOINT": connection.endpoint, "AWS_REGION": connection.region}
+    found = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or FIRST_REGION
+    variables = {"FLYTE_AWS_ENDPOINT": connection.endpoint, "AWS_REGION": connection.region or found}
     if not config.storage.share_credentials or connection.anonymous:
         return variables
     if connection.access_key_id:

@@ -131,16 +131,16 @@ class Postgres:
     runs.database.postgres.host."""
 
     port: Annotated[int, Between(1, 65535)] = 5432
-    """Its port. YAML: runs.database.postgres.port."""
+    """Port of the database. YAML: runs.database.postgres.port."""
 
     dbname: str = field(default="flyte", metadata=_key("dbname"))
     """Name of the database; it is created if the user may. YAML: runs.database.postgres.dbname."""
 
     username: str = "postgres"
-    """YAML: runs.database.postgres.username."""
+    """User of the database. YAML: runs.database.postgres.username."""
 
     password: str = field(default="", metadata=_SECRET)
-    """YAML: runs.database.postgres.password."""
+    """That user's password. YAML: runs.database.postgres.password."""
 
     password_path: Path | None = None
     """File that holds the password; read for every new connection. YAML: runs.database.postgres.passwordPath."""
@@ -276,8 +276,9 @@ class StowConfig:
     token: str = field(default="", metadata=_SECRET)
     """S3: of temporary credentials. YAML: storage.stow.config.token."""
 
-    region: str = "us-east-1"
-    """S3; `auto` for some compatibles. YAML: storage.stow.config.region."""
+    region: str = ""
+    """S3: region of the bucket; `auto` for some compatibles. Default: the one that AWS programs find for themselves, or
+    us-east-1. YAML: storage.stow.config.region."""
 
     endpoint: str = ""
     """URL of a store that is not the cloud's own (an S3 compatible is asked in path style, an Azure one with the

@@ -8,7 +8,7 @@ import boto3.session
 from botocore import UNSIGNED
 from botocore.config import Config
 
-from flyte_binary.storage.s3.connection import S3Connection
+from flyte_binary.storage.s3.connection import FIRST_REGION, S3Connection
 
 CONNECT_SECONDS, READ_SECONDS = 5, 60
 ATTEMPTS = 4
@@ -16,6 +16,7 @@ ATTEMPTS = 4
 
 def make_client(connection: S3Connection, *, connections: int) -> Any:  # Any: boto3 makes its clients at run time
     """May be used by `connections` threads at once. Talks to nobody yet."""
+    session = cast("Any", boto3.session.Session())  # Any: as above
     config = Config(
         signature_version=UNSIGNED if connection.anonymous else "s3" if connection.v2_signing else "s3v4",
         # With "auto", signed URLs name the host of all regions, which answers with a redirect for a new bucket in
@@ -27,9 +28,8 @@ def make_client(connection: S3Connection, *, connections: int) -> Any:  # Any: b
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
         max_pool_connections=connections,
-        region_name=connection.region or None,
+        region_name=connection.region or session.region_name or FIRST_REGION,
     )
-    session = cast("Any", boto3.session.Session())  # Any: as above
     return session.client(
         "s3",
         endpoint_url=connection.endpoint or None,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FIRST_REGION = "us-east-1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Connection:
     region: str = ""
+    """Empty: the one that AWS programs find for themselves, or the first."""
     endpoint: str = ""
     """Of a store that is not Amazon's; it is asked in path style."""
     access_key_id: str = ""
