@@ -42,6 +42,9 @@ class CacheService:
         now = self._clock.now()
 
         def operation(tx: Transaction) -> None:
+            if tx.cache.put_new(make_row(key, base.output, None, now=now)):
+                tx.changed(topics.CACHE, (key,))
+                return
             existing = tx.cache.get(key)
             if existing is not None and not may_replace(existing, base.overwrite, now=now):
                 raise AlreadyExists(

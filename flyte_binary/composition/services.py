@@ -17,6 +17,7 @@ from flyte_binary.auth.identity_service import IdentityService
 from flyte_binary.auth.metadata_service import AuthMetadataService, PublicClient
 from flyte_binary.cache.reservations import Heartbeats
 from flyte_binary.cache.service import CacheService
+from flyte_binary.cache.v1_service import CacheServiceV1
 from flyte_binary.config.model import Config
 from flyte_binary.control.clock import SystemClock
 from flyte_binary.dataproxy.action_data import MESSAGE_LIMIT_BYTES, ActionDataReader
@@ -27,12 +28,14 @@ from flyte_binary.dataproxy.inputs import InputUploads
 from flyte_binary.dataproxy.log_tail import LogTails
 from flyte_binary.dataproxy.lookups import ActionLookup, ProjectLookup, TaskLookup
 from flyte_binary.dataproxy.require import KnownProjects
+from flyte_binary.dataproxy.run_logs_service import RunLogsService
 from flyte_binary.dataproxy.service import DataProxyService
 from flyte_binary.dataproxy.uploads import Uploads
 from flyte_binary.db.database import Database
 from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.mount import ServiceMount
+from flyte_binary.runs.projects.domain_service import DomainService
 from flyte_binary.runs.projects.service import ProjectService
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
@@ -56,6 +59,7 @@ def make_services(
         longest=config.cache_service.max_reservation_heartbeat,
         grace_multiplier=config.cache_service.heartbeat_grace_period_multiplier,
     )
+    logs = LogTails(ActionLookup(database), backend, store, hub)
     implementations: dict[str, object] = {
         "workflow.RunService": RunService(
             database=database,
@@ -88,12 +92,15 @@ def make_services(
                 for domain in config.runs.domains
             ],
         ),
-        "dataproxy.DataProxyService": _data_proxy(config, database, hub, store, backend, domains),
+        "dataproxy.DataProxyService": _data_proxy(config, database, store, domains, logs),
+        "workflow.RunLogsService": RunLogsService(logs),
         "cluster.ClusterService": ClusterService(),
         "imagebuilder.ImageService": ImageService(
             backend.environments, registry=config.executor.images.registry, names=config.executor.images.names
         ),
-        "cacheservice.v2.CacheService": CacheService(database, clock, heartbeats),
+        "cacheservice.v2.CacheService": (entries := CacheService(database, clock, heartbeats)),
+        "cacheservice.CacheService": CacheServiceV1(entries),
+        "org.DomainService": DomainService([(domain.id, domain.name or domain.id) for domain in config.runs.domains]),
         "auth.IdentityService": IdentityService(),
         "auth.AuthMetadataService": AuthMetadataService(PublicClient()),
     }
@@ -103,10 +110,9 @@ def make_services(
 def _data_proxy(
     config: Config,
     database: Database,
-    hub: Hub,
     store: ObjectStore,
-    backend: LocalBackend,
     domains: list[str],
+    logs: LogTails,
 ) -> DataProxyService:
     projects = KnownProjects(ProjectLookup(database), domains)
     tasks, actions = TaskLookup(database), ActionLookup(database)
@@ -115,7 +121,7 @@ def _data_proxy(
         inputs=InputUploads(store, projects, tasks),
         data=ActionDataReader(store, actions, limit_bytes=_download_limit_bytes(config)),
         links=DownloadLinks(store, actions, tasks, config.dataproxy.download),
-        logs=LogTails(actions, backend, store, hub),
+        logs=logs,
     )
 
 

@@ -54,11 +54,11 @@ class DataProxyService:
         attempt = require.attempt_id(request.action_id, request.attempt)
         async with aclosing(self._logs.follow(attempt)) as batches:
             async for lines in batches:
-                logs = pb.TailLogsResponse.Logs(lines=[_line(line) for line in lines])
+                logs = pb.TailLogsResponse.Logs(lines=[line_to_proto(line) for line in lines])
                 yield pb.TailLogsResponse(logs=[logs])
 
 
-def _line(line: LogLine) -> logs_pb.LogLine:
+def line_to_proto(line: LogLine) -> logs_pb.LogLine:
     """The SDK prints messages as they are, so the newline has to be there."""
     text = line.text if line.text.endswith("\n") else f"{line.text}\n"
     return logs_pb.LogLine(

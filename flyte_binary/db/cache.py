@@ -7,7 +7,7 @@ from typing import Any  # column values of one row have many types
 
 from sqlalchemy import Connection, bindparam, delete, select
 
-from flyte_binary.db.dialect import insert_if_absent, upsert
+from flyte_binary.db.dialect import for_update, insert_if_absent, upsert
 from flyte_binary.db.prepared import Prepared
 from flyte_binary.db.rows import CacheRow, ReservationRow
 from flyte_binary.db.tables import cache_outputs, cache_reservations
@@ -23,6 +23,13 @@ _RESERVATION = Prepared(
         cache_reservations.c.key == bindparam("k")
     )
 )
+_RESERVATION_LOCKED = Prepared(
+    for_update(
+        select(*(cache_reservations.c[name] for name in _RESERVATION_COLUMNS)).where(
+            cache_reservations.c.key == bindparam("k")
+        )
+    )
+)
 _HELD = Prepared(select(cache_reservations.c.key).where(cache_reservations.c.owner == bindparam("o")))
 
 
@@ -33,6 +40,11 @@ class CacheEntries:
     def get(self, key: str) -> CacheRow | None:
         record = _ENTRY.first(self._connection, {"k": key})
         return None if record is None else CacheRow(**dict(zip(_ENTRY_COLUMNS, record, strict=True)))
+
+    def put_new(self, row: CacheRow) -> bool:
+        """False, and nothing is changed, if the key has an entry."""
+        values: dict[str, Any] = {name: getattr(row, name) for name in CacheRow.__dataclass_fields__}
+        return insert_if_absent(self._connection, cache_outputs, values)
 
     def put(self, row: CacheRow) -> None:
         """Store or replace."""
@@ -61,11 +73,15 @@ class CacheEntries:
         }
         if insert_if_absent(self._connection, cache_reservations, values):
             return mine
-        held = self.reservation(key)
+        held = self._lock_reservation(key)
         if held is not None and held.owner != owner and (held.expires_at is None or held.expires_at > at):
             return held
         upsert(self._connection, cache_reservations, values, ("key",), kept=("created_at",))
         return mine
+
+    def _lock_reservation(self, key: str) -> ReservationRow | None:
+        record = _RESERVATION_LOCKED.first(self._connection, {"k": key})
+        return None if record is None else ReservationRow(**dict(zip(_RESERVATION_COLUMNS, record, strict=True)))
 
     def release(self, key: str, owner: str) -> bool:
         statement = delete(cache_reservations).where(
