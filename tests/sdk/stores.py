@@ -81,6 +81,11 @@ class S3Store:
             self._s3.download_file(self._bucket, key, str(place))
         return target
 
+    def holds(self, end: str) -> bool:
+        """Whether there is an object whose name ends so."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket)
+        return any(found["Key"].endswith(end) for page in pages for found in page.get("Contents", []))
+
     def _keys(self, prefix: str) -> list[str]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
         keys = [found["Key"] for page in pages for found in page.get("Contents", [])]
