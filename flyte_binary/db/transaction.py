@@ -16,6 +16,7 @@ from flyte_binary.db.cache import CacheEntries
 from flyte_binary.db.events import Events
 from flyte_binary.db.leases import Leases
 from flyte_binary.db.projects import Projects
+from flyte_binary.db.secrets import Secrets
 from flyte_binary.db.tasks import Tasks, TaskSpecs
 from flyte_binary.db.triggers import Triggers
 from flyte_binary.domain import topics
@@ -82,3 +83,7 @@ class Transaction:
     @cached_property
     def triggers(self) -> Triggers:
         return Triggers(self.connection)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        return Secrets(self.connection)

@@ -18,6 +18,7 @@ def upgrade() -> None:
     """One function a service, in the order in which they came."""
     _several_servers()
     _triggers()
+    _secrets()
 
 
 def _several_servers() -> None:
@@ -79,3 +80,17 @@ def _trigger_payload() -> list[sa.Column]:
         sa.Column("triggered_at", sa.BigInteger(), nullable=True),
         sa.Column("deleted_at", sa.BigInteger(), nullable=True),
     ]
+
+
+def _secrets() -> None:
+    op.create_table(
+        "secrets",
+        *(sa.Column(name, _TEXT, nullable=False) for name in ("domain", "project", "name")),
+        sa.Column("type", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("key_id", _TEXT, nullable=False),
+        sa.Column("nonce", sa.LargeBinary(), nullable=False),
+        sa.Column("ciphertext", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("domain", "project", "name"),
+    )
