@@ -9,7 +9,7 @@ ARGS ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup demo test check format bench docs lock clean
+.PHONY: help setup demo parts test check format bench docs lock clean
 
 help:
 	@echo "make setup    .venv with everything, from the lock (also done by the others)"
@@ -29,7 +29,11 @@ setup: .venv/ready
 demo: setup
 	@$(BIN)/python scripts/demo.py $(if $(KEEP),--keep)
 
-test: setup
+# The servers that tests start; what cannot be built here fails the tests that want it.
+parts: setup
+	@$(BIN)/python -m tests.parts.building
+
+test: setup $(if $(filter tests,$(TESTS)),parts)
 	$(BIN)/python -m pytest $(TESTS) -n $(WORKERS) $(ARGS)
 
 check: setup
