@@ -82,6 +82,7 @@ def make_execution(
         concluder=concluder,
         clock=clock,
         node=sharing.node,
+        alone=sharing.alone,
         log_limit_bytes=settings.logs.max_size_bytes,
         runtime_of=backend.runtime_of,
     )

@@ -7,7 +7,8 @@ from dataclasses import fields
 from functools import cache
 from typing import Any  # column values of one row have many types
 
-from sqlalchemy import Connection, RowMapping, bindparam, literal_column, select, tuple_, update
+from flyteidl2.workflow import run_definition_pb2
+from sqlalchemy import Connection, RowMapping, bindparam, exists, func, literal_column, select, tuple_, update
 
 from flyte_binary.db.dialect import for_share, for_update, insert_if_absent
 from flyte_binary.db.prepared import Prepared, Record, one_of
@@ -39,6 +40,23 @@ _FAILED_CHILDREN = Prepared(select(*_COLUMNS).where(is_run(actions), _CHILD, _FA
 _NAMES_OF_UNFINISHED_CHILDREN = Prepared(select(actions.c.name).where(is_run(actions), _CHILD, _UNFINISHED))
 _NAMES_OF_UNFINISHED_OTHERS = Prepared(
     select(actions.c.name).where(is_run(actions), actions.c.name != bindparam("n"), _UNFINISHED)
+)
+
+
+_CHILD_OF = actions.alias("child")
+_ACTIVE = Prepared(
+    select(func.count())
+    .select_from(actions)
+    .where(
+        is_run(actions),
+        one_of(actions.c.phase, (Phase.INITIALIZING, Phase.RUNNING)),
+        one_of(actions.c.action_type, (run_definition_pb2.ACTION_TYPE_TASK,)),
+        ~exists().where(
+            *(_CHILD_OF.c[name] == actions.c[name] for name in ("project", "domain", "run")),
+            _CHILD_OF.c.parent == actions.c.name,
+            one_of(_CHILD_OF.c.phase, _UNFINISHED_PHASES),
+        ),
+    )
 )
 
 
@@ -91,6 +109,11 @@ class Actions:
         """Every action that is not terminal: what a starting executor looks at first."""
         statement = select(actions).where(_UNFINISHED)
         return [row_of(record) for record in self._connection.execute(statement).mappings()]
+
+    def active(self, run: RunId) -> int:
+        """Tasks of the run that are launched and do not merely wait for children."""
+        record = _ACTIVE.first(self._connection, parameters_of(run.root()))
+        return 0 if record is None else record[0]
 
     def unfinished_of_run(self, run: RunId) -> list[ActionRow]:
         statement = select(actions).where(of_run(actions, run), _UNFINISHED)

@@ -26,6 +26,10 @@ _PREPARING_SECONDS = 1.0
 """Between two looks whether the environment of an image is there."""
 
 
+_FULL_SECONDS = 0.5
+"""How soon to look again whether another server has left a place in the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Cached:
     """What the cache means for a start."""
@@ -46,6 +50,7 @@ class Starter:
         concluder: Concluder,
         clock: Clock,
         node: str,
+        alone: bool,
         log_limit_bytes: int,
         runtime_of: RuntimeOf,
     ) -> None:
@@ -56,6 +61,7 @@ class Starter:
         self._concluder = concluder
         self._clock = clock
         self._node = node
+        self._alone = alone
         self._log_limit_bytes = log_limit_bytes
         self._runtime_of = runtime_of
         self.launches = 0
@@ -122,7 +128,11 @@ class Starter:
             output_prefix=locations.attempt_prefix(row.run_output_base, row.id.name, row.attempts),
             launched_at=self._clock.now(),
         )
-        launched = await self._database.write(lambda tx: _intend(tx, row, attempt), run=row.run_id)
+        limit = 0 if self._alone else run.run_spec.max_action_concurrency
+        if limit and await self._is_full_elsewhere(row, limit):
+            self._admission.release(row.id, now=time.monotonic())
+            return _FULL_SECONDS
+        launched = await self._database.write(lambda tx: _intend(tx, row, attempt, limit), run=row.run_id)
         if launched is None:
             # Somebody was faster (an abort, most likely); the hint brings the pass back.
             self._admission.release(row.id, now=time.monotonic())
@@ -135,6 +145,10 @@ class Starter:
         now = self._clock.now()
         await self._database.write(lambda tx: now_running(tx, launched, attempt, state, at=now), run=row.run_id)
         return first_look(task.limits, at_most=LOOK_AGAIN_SECONDS)
+
+    async def _is_full_elsewhere(self, row: ActionRow, limit: int) -> bool:
+        """Admission knows what this server has started of the run, but not what others have."""
+        return await self._database.point(lambda tx: tx.actions.active(row.run_id)) >= limit
 
     async def launch_again(self, row: ActionRow, task: TaskFacts, run: RunFacts, attempt: AttemptRow) -> AttemptState:
         """The intent is committed and nothing runs: launch, which for a lost attempt does nothing."""
@@ -166,8 +180,14 @@ def request_for(row: ActionRow, task: TaskFacts, run: RunFacts) -> Request:
     )
 
 
-def _intend(tx: Transaction, row: ActionRow, attempt: AttemptRow) -> ActionRow | None:
-    """The row as it is after the intent, None if it had moved on."""
+def _intend(tx: Transaction, row: ActionRow, attempt: AttemptRow, limit: int) -> ActionRow | None:
+    """The row as it is after the intent, None if it had moved on, or if `limit` (0: none) actions of the run are active
+    by now: whoever takes the last place holds the root's row until it is taken."""
+    if limit:
+        tx.actions.lock(row.run_id.root())
+        if tx.actions.active(row.run_id) >= limit:
+            tx.changed_action(row.id, None)
+            return None
     if not intend_launch(tx, row, attempt, at=attempt.launched_at):
         return None
     if row.attempts == 1:

@@ -50,6 +50,7 @@ class Server:
         memory_bytes: int,
         caps: Caps,
         shards: Shards | None = None,
+        alone: bool = True,
     ) -> None:
         shards = shards or EveryShard()
         facts = Facts()
@@ -70,6 +71,7 @@ class Server:
             concluder=concluder,
             clock=clock,
             node="here",
+            alone=alone,
             log_limit_bytes=1024,
             runtime_of=_runtime_of,
         )

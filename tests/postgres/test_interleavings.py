@@ -183,3 +183,15 @@ async def test_of_two_ends_of_one_action_the_first_to_commit_counts(stored: tupl
 
     row = await database.read(lambda tx: tx.actions.get(key))
     assert row is not None and row.phase is Phase.SUCCEEDED
+
+
+async def test_active_are_those_that_run_and_do_not_only_wait(stored: tuple[Database, str]) -> None:
+    """What `max_action_concurrency` counts across servers: of a0 > p > q only the innermost computes."""
+    database, _ = stored
+    assert await database.read(lambda tx: tx.actions.active(RUN)) == 1
+    await finish(database, "q")
+    assert await database.read(lambda tx: tx.actions.active(RUN)) == 1
+    for name in ("x", "y"):
+        row = action(name, "p", Phase.INITIALIZING)
+        await database.write(lambda tx, row=row: tx.actions.insert(row))
+    assert await database.read(lambda tx: tx.actions.active(RUN)) == 2
