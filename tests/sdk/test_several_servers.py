@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,15 @@ def test_an_attempt_of_a_killed_server_goes_on_and_its_log_is_served(pair: Pair,
     said = ["before the file\n", "after the file\n"]
     assert [line.strip(" ") for line in settled(followed)[1:3]] == said
     assert [line.strip(" ") for line in pair.sdk.call("logs", run=run)[1:3]] == said, "also from the archive"
+
+
+def test_a_run_keeps_its_limit_across_servers(pair: Pair) -> None:
+    spans = pair.sdk.run("fan.spans", options={"max_action_concurrency": 2}, n=8).result()
+
+    moments = sorted([(began, 1) for began, _ in spans] + [(ended, -1) for _, ended in spans])
+    running = list(itertools.accumulate(step for _, step in moments))
+    assert max(running) <= 2
+    assert all(pair.launches(server) for server in (pair.stays, pair.goes))
 
 
 def _on_the_one_that_goes(pair: Pair, folder: Path) -> tuple[str, Path]:
