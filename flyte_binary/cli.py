@@ -1,4 +1,4 @@
-"""The command line: `flyte-binary [serve | check-config | migrate | version]`.
+"""The command line: `flyte-binary [serve | check-config | migrate | secrets rotate-key | version]`.
 
 What cannot start says so in a sentence on stderr and exits with 2; a traceback is a bug of ours. Only what a command
 needs is imported, so that `version` answers at once.
@@ -24,11 +24,14 @@ PROGRAM = "flyte-binary"
 EXIT_REFUSED = 2
 
 _FLAGS = {"--data-dir": "dataDir", "--host": "runs.server.host", "--port": "runs.server.port"}
+_OPERATIONS = {"secrets": "rotate-key"}
 _COMMANDS = """commands:
   serve         run the server (the default)
   check-config  say what is wrong with the configuration, or print what it amounts to
   migrate       bring the database to this version, without serving
   version       print the version
+  secrets rotate-key
+                encrypt all secrets with a new key, also while servers run
 
 Without any option it serves on http://127.0.0.1:30080 and keeps its data in ~/.flyte-binary.
 Every setting can also be an environment variable: runs.server.port is FLYTE_BINARY__RUNS__SERVER__PORT.
@@ -37,7 +40,10 @@ Every setting can also be an environment variable: runs.server.port is FLYTE_BIN
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code; the entry point of the `flyte-binary` script."""
-    arguments = _parser().parse_intermixed_args(argv)
+    parser = _parser()
+    arguments = parser.parse_intermixed_args(argv)
+    if arguments.operation != _OPERATIONS.get(arguments.command):
+        parser.error(_misplaced(arguments.command, arguments.operation))
     if arguments.version or arguments.command == "version":
         return _version()
     # Here, so that `version` need not load the YAML reader and the model.
@@ -45,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         loaded = _load(arguments, os.environ)
-        commands = {"serve": _serve, "check-config": _check_config, "migrate": _migrate}
+        commands = {"serve": _serve, "check-config": _check_config, "migrate": _migrate, "secrets": _rotate_key}
         return commands[arguments.command](loaded)
     except (ConfigError, FlyteError) as error:
         sys.stderr.write(f"{PROGRAM}: {error}\n")
@@ -65,10 +71,11 @@ def _parser() -> argparse.ArgumentParser:
         "command",
         nargs="?",
         default="serve",
-        choices=["serve", "check-config", "migrate", "version"],
+        choices=["serve", "check-config", "migrate", "secrets", "version"],
         metavar="command",
         help="see below",
     )
+    parser.add_argument("operation", nargs="?", metavar="operation", help="of the command that has one")
     parser.add_argument(
         "--config",
         action="append",
@@ -89,6 +96,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="same as the command")
     return parser
+
+
+def _misplaced(command: str, operation: str | None) -> str:
+    expected = _OPERATIONS.get(command)
+    if expected is None:
+        return f"{command} takes no {operation!r}"
+    return f"expected `{PROGRAM} {command} {expected}`"
 
 
 def _load(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Loaded:
@@ -120,6 +134,15 @@ def _migrate(loaded: Loaded) -> int:
     shown, before = migrate(loaded.config)
     done = "was already at" if before == HEAD else "is now at"
     sys.stdout.write(f"{shown} {done} schema revision {HEAD}.\n")
+    return 0
+
+
+def _rotate_key(loaded: Loaded) -> int:
+    _refuse_unusable(loaded, address=False)
+    # As above; it runs its own event loop, as the server does.
+    from flyte_binary.composition.secrets import rotate_key  # noqa: PLC0415
+
+    sys.stdout.write(f"{rotate_key(loaded.config)}\n")
     return 0
 
 

@@ -14,13 +14,16 @@ from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.executor.local.environments.environments import Environments, EnvironmentSettings
 from flyte_binary.executor.local.environments.uv import build_environment, find_uv
 from flyte_binary.executor.local.settings import LocalSettings
+from flyte_binary.executor.secrets import SecretValues
 from flyte_binary.storage.store import ObjectStore
 
 
-def local_backend(config: Config, port: int, store: ObjectStore, store_environment: Mapping[str, str]) -> LocalBackend:
+def local_backend(
+    config: Config, port: int, store: ObjectStore, store_environment: Mapping[str, str], secrets: SecretValues
+) -> LocalBackend:
     """`store_environment` is what tasks need to reach the object store."""
     environments = Environments(environment_settings(config), store)
-    return LocalBackend(local_settings(config, port, store_environment), store, environments)
+    return LocalBackend(local_settings(config, port, store_environment), store, environments, secrets)
 
 
 def environment_settings(config: Config) -> EnvironmentSettings:

@@ -21,6 +21,7 @@ from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_backend, loopback
 from flyte_binary.composition.scheduling import make_scheduler
+from flyte_binary.composition.secrets import open_vault
 from flyte_binary.composition.services import make_services
 from flyte_binary.composition.sharing import common_listener, share
 from flyte_binary.composition.stores import open_store
@@ -44,6 +45,7 @@ from flyte_binary.rpc.identity import OpenAccess, TrustedPeers
 from flyte_binary.rpc.mount import mount
 from flyte_binary.runs.projects.service import seed_projects
 from flyte_binary.runs.triggers.scheduler import TriggerScheduler
+from flyte_binary.secret.values import ScopedValues
 from flyte_binary.server import AddressInUse, Server, build_app
 from flyte_binary.storage.signed import UrlSigner, load_or_create_key
 from flyte_binary.terminal import Facts as BannerFacts
@@ -170,6 +172,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         database = await open_database(config, hub, stack)
         await database.write(lambda tx: seed_projects(tx, config.runs.seed_projects, clock.now()))
         await database.write(lambda tx: seed_build_image(tx, clock.now()))
+        vault = await open_vault(config, database)
         sharing = await share(config, database, hub)
         key = load_or_create_key(config.data_dir / "url-signing.key")
         signer = UrlSigner(key)
@@ -177,7 +180,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         opened = await open_store(config, signer, stack, os.environ)
         store = opened.store
         task_port = port if sharing.alone else _common_port(config, server)
-        backend = local_backend(config, task_port, store, opened.task_environment)
+        backend = local_backend(config, task_port, store, opened.task_environment, ScopedValues(vault))
         stack.push_async_callback(backend.stop_serving)
         interpreter = await backend.start()
         registry = _registry()
@@ -185,7 +188,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         aborter = Aborter(database, clock)
         server.app = build_app(
             mount(
-                make_services(config, database, hub, store, backend, clock, aborter),
+                make_services(config, database, hub, store, backend, clock, aborter, vault),
                 _call_settings(config, drain, registry),
             ),
             drain=drain,

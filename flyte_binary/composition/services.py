@@ -40,6 +40,8 @@ from flyte_binary.runs.projects.service import ProjectService
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
 from flyte_binary.runs.triggers.service import TriggerService
+from flyte_binary.secret.service import SecretService
+from flyte_binary.secret.vault import Vault
 from flyte_binary.storage.store import ObjectStore
 
 
@@ -51,6 +53,7 @@ def make_services(
     backend: LocalBackend,
     clock: SystemClock,
     aborter: Aborter,
+    vault: Vault,
 ) -> list[ServiceMount]:
     domains = [domain.id for domain in config.runs.domains]
     enqueuer, updates = Enqueuer(database, store, clock), Updates(database, hub)
@@ -101,6 +104,7 @@ def make_services(
         "cacheservice.v2.CacheService": (entries := CacheService(database, clock, heartbeats)),
         "cacheservice.CacheService": CacheServiceV1(entries),
         "org.DomainService": DomainService([(domain.id, domain.name or domain.id) for domain in config.runs.domains]),
+        "secret.SecretService": SecretService(vault, cluster=config.secret.kubernetes.cluster_name),
         "auth.IdentityService": IdentityService(),
         "auth.AuthMetadataService": AuthMetadataService(PublicClient()),
     }

@@ -520,6 +520,26 @@ class Executor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecretKubernetes:
+    cluster_name: str = "flyte-devbox"
+    """What the cluster is called on which secrets are said to be present. YAML: secret.kubernetes.clusterName."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    key_file: Path | None = None
+    """File with the keys that secrets are encrypted with in the database, one a line in base64, the newest last. Made
+    with the first secret; without it they are lost, so back it up, but not beside the database. Default: `secrets.key`
+    in `dataDir`. YAML: secret.keyFile."""
+
+    keys: tuple[str, ...] = field(default=(), metadata=_SECRET)
+    """The keys themselves, instead of a file: 32 bytes in base64 each, the newest last. For servers without a common
+    data folder. YAML: secret.keys."""
+
+    kubernetes: SecretKubernetes = field(default_factory=SecretKubernetes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     data_dir: Path = field(default_factory=lambda: Path("~/.flyte-binary").expanduser())
     """Folder of everything that this server keeps: database, object store, running attempts. YAML: dataDir."""
@@ -529,6 +549,7 @@ class Config:
     dataproxy: Dataproxy = field(default_factory=Dataproxy)
     cache_service: CacheService = field(default_factory=CacheService, metadata=_key("cache_service"))
     executor: Executor = field(default_factory=Executor)
+    secret: Secret = field(default_factory=Secret)
     logger: Logger = field(default_factory=Logger)
 
     @property

@@ -7,6 +7,7 @@ from typing import cast
 from flyteidl2.common import phase_pb2
 from flyteidl2.core import catalog_pb2
 from flyteidl2.project import project_service_pb2
+from flyteidl2.secret import definition_pb2
 from flyteidl2.workflow import run_definition_pb2
 
 
@@ -28,3 +29,7 @@ def run_source_to_wire(source: int) -> run_definition_pb2.RunSource:
 
 def project_state_to_wire(state: int) -> project_service_pb2.ProjectState:
     return cast("project_service_pb2.ProjectState", state)
+
+
+def secret_type_to_wire(kind: int) -> definition_pb2.SecretType:
+    return cast("definition_pb2.SecretType", kind)

@@ -16,6 +16,7 @@ from typing import Protocol
 from flyte_binary.domain.ids import AttemptId
 from flyte_binary.domain.logs import LogLine as LogLine  # re-exported: what a LogSource yields
 from flyte_binary.domain.logs import LogPage as LogPage
+from flyte_binary.executor.secrets import SecretRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,8 @@ class AttemptSpec:
     env: Mapping[str, str]
     """Task level variables (template, run, reserved ones); the backend adds its own base beneath."""
     image: str
+    secrets: tuple[SecretRequest, ...] = ()
+    """What the backend gives the attempt when it launches it; no value of a secret is ever here."""
     bundle_uri: str = ""
     """The code bundle (`--tgz` or `--pkl`) among the arguments, or empty."""
     cores: float = 1.0

@@ -21,6 +21,7 @@ from flyte_binary.domain.timestamps import from_micros
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.build_image import FORCE, is_build
 from flyte_binary.executor.facts import RunFacts, TaskFacts
+from flyte_binary.executor.secrets import SecretRequest, problems_of, requested_secrets
 
 DEFAULT_ORG = "default"
 """The runtime refuses an empty organisation; any text serves."""
@@ -60,6 +61,7 @@ def make_attempt(
         argv=argv,
         env={**command.env, **_run_env(run), **_reserved_env(row)},
         image=command.image,
+        secrets=_secrets(row, template, run),
         bundle_uri=bundle_in_arguments(argv),
         cores=min(task.resources.cores, machine.cores),
         memory_limit_bytes=task.resources.memory_limit_bytes,
@@ -160,6 +162,14 @@ def _run_env(run: RunFacts) -> dict[str, str]:
     return {pair.key: pair.value for pair in run.run_spec.envs.values}
 
 
+def _secrets(row: ActionRow, template: tasks_pb2.TaskTemplate, run: RunFacts) -> tuple[SecretRequest, ...]:
+    """The task's own and those of its run. They are above other variables of that name, but for the reserved ones."""
+    requests = requested_secrets(template.security_context, run.run_spec.security_context)
+    for problem in problems_of(requests, _reserved_env(row)):
+        raise CannotRun(problem)
+    return requests
+
+
 def _reserved_env(row: ActionRow) -> dict[str, str]:
     return {
         "ACTION_NAME": row.id.name,
@@ -184,8 +194,6 @@ def _notices(row: ActionRow, task: TaskFacts, run: RunFacts, machine: Machine) -
     if resources.gpus:
         yield f"the task asks for {resources.gpus} GPU(s); local processes are not given GPUs of their own"
     template = task.spec.task_template
-    for secret in template.security_context.secrets:
-        yield f"the secret {secret.key!r} is not set: this server has no secrets yet"
     if template.HasField("k8s_pod"):
         yield "the task has a pod template; only its primary container's command and variables count here"
     if row.id.is_root:

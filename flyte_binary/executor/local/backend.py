@@ -34,6 +34,7 @@ from flyte_binary.executor.local.remains import kill_remains
 from flyte_binary.executor.local.settings import LocalSettings
 from flyte_binary.executor.local.supervisor import SupervisorLink, start_supervisor
 from flyte_binary.executor.local.threads import LocalThreads
+from flyte_binary.executor.secrets import SecretValues
 
 _log = structlog.get_logger(__name__)
 
@@ -45,7 +46,13 @@ _COLLECT_SECONDS = 3600.0
 
 
 class LocalBackend:
-    def __init__(self, settings: LocalSettings, bundles: BundleStore, environments: Environments | None = None) -> None:
+    def __init__(
+        self,
+        settings: LocalSettings,
+        bundles: BundleStore,
+        environments: Environments | None = None,
+        secrets: SecretValues | None = None,
+    ) -> None:
         """Without `environments` there are no images but those of the settings."""
         self._settings = settings
         self._platform = platforms.choose(settings.platform)
@@ -75,6 +82,7 @@ class LocalBackend:
             interpreter=self._interpreters.of,
             threads=self._threads,
             environments=environments,
+            secrets=secrets,
         )
 
     async def start(self) -> Interpreter:

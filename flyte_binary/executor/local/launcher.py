@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -18,16 +18,21 @@ from flyte_binary.executor.compatibility import is_default_image
 from flyte_binary.executor.local.bundles import Bundles, InvalidBundle
 from flyte_binary.executor.local.environment import attempt_environment
 from flyte_binary.executor.local.environments.environments import Environments
-from flyte_binary.executor.local.folders import Folders, copy_missing
+from flyte_binary.executor.local.folders import Folders, copy_missing, remove_tree
 from flyte_binary.executor.local.fork_servers import ForkServers
 from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.executor.local.program import files
 from flyte_binary.executor.local.program.output import Output
+from flyte_binary.executor.local.secrets import Placement, SecretProblem, place_secrets, write_files
 from flyte_binary.executor.local.settings import LocalSettings
 from flyte_binary.executor.local.supervisor import NotLaunched, Order, SupervisorLink
 from flyte_binary.executor.local.threads import LocalThreads
+from flyte_binary.executor.secrets import FOLDER_VARIABLE, SecretValues
 
 _log = structlog.get_logger(__name__)
+
+_MOUNT = "/etc/flyte/secrets"
+"""Where they are in a container, as the SDK says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,13 @@ class _Impossible:
 
     sentence: str
     """For the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    command: list[str]
+    environment: Mapping[str, str] = field(repr=False)
+    secrets: Placement
 
 
 class Launcher:
@@ -50,6 +62,7 @@ class Launcher:
         interpreter: Callable[[str], Awaitable[Interpreter]],
         threads: LocalThreads,
         environments: Environments | None,
+        secrets: SecretValues | None,
     ) -> None:
         self._settings = settings
         self._folders = folders
@@ -59,22 +72,23 @@ class Launcher:
         self._interpreter = interpreter
         self._threads = threads
         self._environments = environments
+        self._secrets = secrets
 
     async def launch(self, spec: AttemptSpec) -> bool:
         """False if this launch has been before. Raises `Unavailable`."""
         interpreter = await self._interpreter(spec.image)
         folder = self._folders.path(spec.id)
-        environment, command = self._program(spec, interpreter, folder)
+        program = await self._program_with_secrets(spec, interpreter, folder)
         reason = ""
         for forked in (True, False):
-            lock = await self._threads.run(lambda: self._claim(spec, folder, interpreter, command, environment))
+            lock = await self._threads.run(lambda: self._claim(spec, folder, interpreter, program))
             if lock is None:
                 return False
             try:
-                if isinstance(command, _Impossible):
-                    await self._threads.run(lambda: _refuse(spec, folder, command))
+                if isinstance(program, _Impossible):
+                    await self._threads.run(lambda: _refuse(spec, folder, program))
                 else:
-                    await self._start(spec, lock, folder, interpreter, command, environment, forked=forked)
+                    await self._start(spec, lock, folder, interpreter, program, forked=forked)
                 return True
             except InvalidBundle as error:
                 _log.warning("code_bundle_refused", attempt=str(spec.id), reason=str(error))
@@ -84,59 +98,75 @@ class Launcher:
                 reason = str(error)
                 _log.warning("launch_failed", attempt=str(spec.id), reason=reason)
             except OSError as error:
+                await self._threads.run(lambda: _withdraw(folder))
                 raise Unavailable(f"attempt {spec.id} cannot be started now: {error}") from error
             finally:
                 os.close(lock)
+        await self._threads.run(lambda: _withdraw(folder))
         raise Unavailable(f"attempt {spec.id} cannot be started now: {reason}")
 
-    def _program(
+    async def _program_with_secrets(
         self, spec: AttemptSpec, interpreter: Interpreter, folder: Path
-    ) -> tuple[dict[str, str], list[str] | _Impossible]:
-        """The environment and the command."""
-        if not is_build(spec.argv):
-            environment = attempt_environment(
-                self._settings, interpreter.path, folder, spec.env, image=interpreter.variables
-            )
-            return environment, _command(interpreter, spec.argv, environment)
-        if self._environments is None:
-            return {}, _Impossible("this server does not build images")
-        return self._environments.variables(spec), self._environments.command()
+    ) -> _Program | _Impossible:
+        try:
+            secrets = await place_secrets(spec, self._secrets, folder / files.SECRETS)
+        except SecretProblem as problem:
+            return _Impossible(str(problem))
+        return self._program(spec, interpreter, folder, secrets)
+
+    def _program(
+        self, spec: AttemptSpec, interpreter: Interpreter, folder: Path, secrets: Placement
+    ) -> _Program | _Impossible:
+        if is_build(spec.argv):
+            if self._environments is None:
+                return _Impossible("this server does not build images")
+            environment = {**self._environments.variables(spec), **secrets.variables}
+            return _Program(self._environments.command(), environment, secrets)
+        environment = attempt_environment(
+            self._settings, interpreter.path, folder, {**spec.env, **secrets.variables}, image=interpreter.variables
+        )
+        command = _command(interpreter, spec.argv, environment)
+        return command if isinstance(command, _Impossible) else _Program(command, environment, secrets)
 
     def _claim(
         self,
         spec: AttemptSpec,
         folder: Path,
         interpreter: Interpreter,
-        command: list[str] | _Impossible,
-        environment: Mapping[str, str],
+        program: _Program | _Impossible,
     ) -> int | None:
         lock = self._folders.claim(spec.id, spec.nonce)
-        if lock is None or isinstance(command, _Impossible):
+        if lock is None or isinstance(program, _Impossible):
             return lock
         sdk = interpreter.command(spec.argv) is not None
         request: dict[str, object] = {
-            "executable": command[0],
-            "argv": command,
-            "env": dict(environment),
+            "executable": program.command[0],
+            "argv": program.command,
+            "env": dict(program.environment),
             "python": str(interpreter.path) if sdk else "",
         }
         try:
-            _prepare(folder, spec, request, self._notices(spec, interpreter))
+            write_files(program.secrets, folder / files.SECRETS)
+            _prepare(folder, spec, request, self._notices(spec, interpreter, program.secrets, folder))
             if interpreter.work is not None:
                 files.write_json(str(folder / files.ENVIRONMENT), {"folder": str(interpreter.work.parent)})
         except OSError as error:
+            _withdraw(folder)
             os.close(lock)
             raise Unavailable(f"attempt {spec.id} cannot be started now: {error}") from error
         return lock
 
-    def _notices(self, spec: AttemptSpec, interpreter: Interpreter) -> Sequence[str]:
-        """The executor's, and once in a run that its image is not what runs."""
+    def _notices(self, spec: AttemptSpec, interpreter: Interpreter, secrets: Placement, folder: Path) -> Sequence[str]:
+        """The executor's, where files of secrets are, and once in a run that its image is not what runs."""
+        notices = list(spec.notices)
+        if secrets.files and spec.id.number == 1 and not is_build(spec.argv):
+            notices.append(f"the files of secrets are in {folder / files.SECRETS} ({FOLDER_VARIABLE}), not in {_MOUNT}")
         image, is_first = spec.image, spec.id.action.is_root and spec.id.number == 1
         stands_for_all = interpreter.path == self._settings.interpreter and not is_build(spec.argv)
         if not image or is_default_image(image) or not (is_first and stands_for_all):
-            return spec.notices
+            return notices
         where = f"the image {image} is not built on this server; the task runs under {interpreter.path}"
-        return *spec.notices, where
+        return [*notices, where]
 
     async def _start(
         self,
@@ -144,15 +174,14 @@ class Launcher:
         lock: int,
         folder: Path,
         interpreter: Interpreter,
-        command: list[str],
-        environment: Mapping[str, str],
+        program: _Program,
         *,
         forked: bool,
     ) -> None:
         supervisor = await self._supervisor()
         # Without this program a cold process runs the module instead, and says so in its argv.
-        forked = forked and self._settings.fork_server and command[0] == str(interpreter.path.with_name("a0"))
-        fork_server = await self._fork_servers.choose(interpreter, environment) if forked else None
+        forked = forked and self._settings.fork_server and program.command[0] == str(interpreter.path.with_name("a0"))
+        fork_server = await self._fork_servers.choose(interpreter, program.environment) if forked else None
         await self._fill(spec, interpreter, folder / files.WORK)
         order = Order(
             name=self._folders.name(spec.id),
@@ -176,6 +205,7 @@ class Launcher:
 
 def _refuse(spec: AttemptSpec, folder: Path, why: _Impossible) -> None:
     """The attempt is over before it began, and its log and its state say why."""
+    _withdraw(folder)
     now = time.time()
     output = Output(str(folder), spec.log_limit_bytes)
     output.note(why.sentence, now)
@@ -184,6 +214,12 @@ def _refuse(spec: AttemptSpec, folder: Path, why: _Impossible) -> None:
         str(folder / files.EXIT),
         {"exit_code": None, "out_of_memory": False, "reason": why.sentence, "invalid": True, "ended_at": now},
     )
+
+
+def _withdraw(folder: Path) -> None:
+    """What only the attempt's process may read, and no process will."""
+    (folder / files.REQUEST).unlink(missing_ok=True)
+    remove_tree(folder / files.SECRETS)
 
 
 def _prepare(folder: Path, spec: AttemptSpec, request: dict[str, object], notices: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ exit.json      whoever saw the end (the supervisor; the server for an attempt th
 control        named pipe on which the supervisor is told to look
 output.log     what the child printed; output.index: when
 work, home     the child's working folder and HOME
+secrets        files that the child asked for, for nobody else
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ LOG = "output.log"
 INDEX = "output.index"
 WORK = "work"
 HOME = "home"
+SECRETS = "secrets"
 
 
 def write_json(path: str, value: dict[str, Any]) -> None:  # Any: JSON
