@@ -7,8 +7,14 @@ from ipaddress import ip_address, ip_network
 
 from flyte_binary.config.errors import Problem
 from flyte_binary.config.model import Config
-from flyte_binary.config.stores import SIGNED_PUT_LIMITS, WrongStorage, signing_config, store_choice
-from flyte_binary.config.units import format_size
+from flyte_binary.config.stores import (
+    SIGNED_PUT_LIMITS,
+    SIGNED_URL_LIFETIMES,
+    WrongStorage,
+    signing_config,
+    store_choice,
+)
+from flyte_binary.config.units import format_duration, format_size
 
 Found = Iterator[tuple[str, str]]
 """The paths of wrong settings, each with what is wrong."""
@@ -53,6 +59,15 @@ def _store(config: Config) -> Found:
             "dataproxy.upload.maxSize",
             f"is more than one PUT to a {choice.kind.scheme}:// store may have; expected {format_size(most)} or less",
         )
+    longest = SIGNED_URL_LIFETIMES.get(choice.kind)
+    lives = {"upload": config.dataproxy.upload.max_expires_in, "download": config.dataproxy.download.max_expires_in}
+    for name, life in lives.items():
+        if longest is not None and life > longest:
+            yield (
+                f"dataproxy.{name}.maxExpiresIn",
+                f"is longer than a {choice.kind.scheme}:// store signs URLs for; expected {format_duration(longest)} "
+                "or less",
+            )
 
 
 def _domains(config: Config) -> Found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 
@@ -26,6 +27,13 @@ class StoreKind(Enum):
 
 SIGNED_PUT_LIMITS = {StoreKind.S3: 5 * 1024**3, StoreKind.AZURE: 5000 * 1024**2}
 """Bytes of the largest object that a single PUT may make there, and a signed URL is for a single PUT."""
+
+SIGNED_URL_LIFETIMES = {
+    StoreKind.S3: timedelta(days=7),
+    StoreKind.GCS: timedelta(days=7),
+    # A user delegation key lives a week, and begins a little before it is asked for.
+    StoreKind.AZURE: timedelta(days=6),
+}
 
 _OF_STOW = {
     StowKind.S3: StoreKind.S3,

@@ -157,7 +157,7 @@ class GcsStore:
         with gcs_errors(uri, name.bucket):
             url = self._blob(name).generate_signed_url(
                 version="v4",
-                expiration=lifetime,
+                expiration=max(lifetime, timedelta(seconds=1)),
                 method=verb.value,
                 headers=headers or None,
                 credentials=self._signer,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,3 +137,11 @@ def test_azures_account_comes_from_the_settings_or_from_the_uri(config) -> None:
     nameless = config("runs.storagePrefix=abfs://c/x")
     with pytest.raises(FailedPrecondition, match=r"storage\.stow\.config\.account"):
         azure_connection(store_choice(nameless), nameless.storage.stow.config)
+
+
+def test_a_server_on_its_own_disk_loads_no_cloud() -> None:
+    """Each of them takes half a second and tens of megabytes."""
+    clouds = ["boto3", "botocore", "google.auth", "google.cloud", "azure.core"]
+    program = f"import sys, flyte_binary.composition.serve; print([name for name in {clouds} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

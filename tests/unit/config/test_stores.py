@@ -108,6 +108,11 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
             '"maybe"',
         ),
         ("{storage: {container: b}, dataproxy: {upload: {maxSize: 6Gi}}}", "dataproxy.upload.maxSize", "5Gi"),
+        (
+            "{storage: {container: b}, dataproxy: {download: {maxExpiresIn: 8d}}}",
+            "dataproxy.download.maxExpiresIn",
+            "7d",
+        ),
         ("storage: {limits: {maxDownloadMBs: 4000}}", "storage.limits.maxDownloadMBs", "between 0 and 2047"),
     ],
 )
