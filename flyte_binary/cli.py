@@ -1,4 +1,4 @@
-"""The command line: `flyte-binary [serve | check-config | migrate | secrets rotate-key | version]`.
+"""The command line: `flyte-binary [serve | check-config | migrate | backup | restore | ... | version]`.
 
 What cannot start says so in a sentence on stderr and exits with 2; a traceback is a bug of ours. Only what a command
 needs is imported, so that `version` answers at once.
@@ -12,6 +12,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flyte_binary import __version__
@@ -25,11 +26,16 @@ EXIT_REFUSED = 2
 
 _FLAGS = {"--data-dir": "dataDir", "--host": "runs.server.host", "--port": "runs.server.port"}
 _OPERATIONS = {"secrets": "rotate-key"}
+_FOLDERS = ("backup", "restore")
 _COMMANDS = """commands:
   serve         run the server (the default)
   check-config  say what is wrong with the configuration, or print what it amounts to
   migrate       bring the database to this version, without serving
   version       print the version
+  backup FOLDER
+                copy database, objects and keys to a new folder, also while a server runs
+  restore FOLDER
+                put such a copy back into an empty data folder
   secrets rotate-key
                 encrypt all secrets with a new key, also while servers run
 
@@ -42,7 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code; the entry point of the `flyte-binary` script."""
     parser = _parser()
     arguments = parser.parse_intermixed_args(argv)
-    if arguments.operation != _OPERATIONS.get(arguments.command):
+    if arguments.command in _FOLDERS:
+        if arguments.operation is None:
+            parser.error(f"{arguments.command} needs a folder: {PROGRAM} {arguments.command} /mnt/flyte-backup")
+    elif arguments.operation != _OPERATIONS.get(arguments.command):
         parser.error(_misplaced(arguments.command, arguments.operation))
     if arguments.version or arguments.command == "version":
         return _version()
@@ -52,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         loaded = _load(arguments, os.environ)
         commands = {"serve": _serve, "check-config": _check_config, "migrate": _migrate, "secrets": _rotate_key}
+        if arguments.command in _FOLDERS:
+            return _copy(loaded, arguments.command, Path(arguments.operation))
         return commands[arguments.command](loaded)
     except (ConfigError, FlyteError) as error:
         sys.stderr.write(f"{PROGRAM}: {error}\n")
@@ -71,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "command",
         nargs="?",
         default="serve",
-        choices=["serve", "check-config", "migrate", "secrets", "version"],
+        choices=["serve", "check-config", "migrate", "backup", "restore", "secrets", "version"],
         metavar="command",
         help="see below",
     )
@@ -143,6 +154,21 @@ def _rotate_key(loaded: Loaded) -> int:
     from flyte_binary.composition.secrets import rotate_key  # noqa: PLC0415
 
     sys.stdout.write(f"{rotate_key(loaded.config)}\n")
+    return 0
+
+
+def _copy(loaded: Loaded, command: str, folder: Path) -> int:
+    _refuse_unusable(loaded, address=False)
+    from flyte_binary.composition.backups import backup, restore  # noqa: PLC0415 - as above
+
+    if command == "backup":
+        copied = backup(loaded.config, folder)
+        said = f"{folder} holds the database, the keys and {copied.files:,} files ({copied.size_bytes:,} bytes)."
+        said += " It contains secrets and their key: keep it as safe as the data folder."
+    else:
+        copied = restore(loaded.config, folder)
+        said = f"{loaded.config.data_dir} is restored, with {copied.files:,} files ({copied.size_bytes:,} bytes)."
+    sys.stdout.write(f"{said}\n")
     return 0
 
 
