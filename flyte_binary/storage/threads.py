@@ -30,6 +30,7 @@ class StoreThreads:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: function(*args, **kwargs))
 
-    def close(self) -> None:
-        """Waits for what has begun; drops what has not."""
-        self._pool.shutdown(cancel_futures=True)
+    def close(self, *, wait: bool = True) -> None:
+        """Drops what has not begun. `wait` for what has: on the disk it ends soon, a network may keep it for minutes,
+        and a server that stops has no more than seconds."""
+        self._pool.shutdown(wait=wait, cancel_futures=True)

@@ -62,7 +62,7 @@ class AzureStore:
         await probe(self)
 
     def close(self) -> None:
-        self._threads.close()
+        self._threads.close(wait=False)
         self._client.close()
 
     def covers(self, uri: str) -> bool:

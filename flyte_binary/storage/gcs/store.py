@@ -59,7 +59,7 @@ class GcsStore:
         await probe(self)
 
     def close(self) -> None:
-        self._threads.close()
+        self._threads.close(wait=False)
         self._client.close()
         if isinstance(signer := self.__dict__.get("_signer"), IamSigner):
             signer.close()

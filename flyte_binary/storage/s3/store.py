@@ -54,7 +54,7 @@ class S3Store:
         await probe(self)
 
     def close(self) -> None:
-        self._threads.close()
+        self._threads.close(wait=False)
         self._client.close()
 
     def covers(self, uri: str) -> bool:
