@@ -5,6 +5,8 @@ Revision ID: 0002
 
 from __future__ import annotations
 
+from typing import Any  # columns have many types
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -65,7 +67,7 @@ def _triggers() -> None:
     )
 
 
-def _trigger_payload() -> list[sa.Column]:
+def _trigger_payload() -> list[sa.Column[Any]]:
     return [
         *(sa.Column(name, _TEXT, nullable=False) for name in ("project", "domain", "task_name", "name")),
         sa.Column("spec", sa.LargeBinary(), nullable=False),
