@@ -46,7 +46,7 @@ async def _rotate_key(config: Config) -> str:
 
 
 def _told(done: Rotated, keys: Keys) -> str:
-    what = f"{done.count} secrets were encrypted again with the key {done.key_id}, the last one in {keys.source}."
+    what = f"Encrypted again: {done.count} secrets, with the key {done.key_id}, the last one in {keys.source}."
     if not done.is_new and isinstance(keys, GivenKeys):
         return f"{what} For another key, put it there behind the others and call this again."
     if not done.is_new:

@@ -28,7 +28,7 @@ class TableVault:
         lost = {key_id: count for key_id, count in used.items() if keyring is None or key_id not in keyring}
         if lost:
             raise FailedPrecondition(
-                f"{sum(lost.values())} secrets in the database are encrypted with the key {', '.join(sorted(lost))}, "
+                f"the database has {_counted(sum(lost.values()))} encrypted with the key {', '.join(sorted(lost))}, "
                 f"which is not in {self._keys.source}: put it back from a backup, or name the right file by "
                 "secret.keyFile. Nothing was changed"
             )
@@ -83,7 +83,7 @@ class TableVault:
 
     def _without_keys(self, count: int) -> FailedPrecondition:
         return FailedPrecondition(
-            f"{self._keys.source} is gone, and with it the key of {count} secrets: put it back from a backup"
+            f"{self._keys.source} is gone, and with it the key of {_counted(count)}: put it back from a backup"
         )
 
     def _row(self, secret: SecretId, content: SecretContent, keyring: Keyring) -> SecretRow:
@@ -102,6 +102,10 @@ class TableVault:
 def not_found(secret: SecretId) -> NotFound:
     """In the reference backend's words."""
     return NotFound(f"secret {secret.name} not found")
+
+
+def _counted(count: int) -> str:
+    return "1 secret" if count == 1 else f"{count} secrets"
 
 
 def sealed_of(row: SecretRow) -> Sealed:
