@@ -70,13 +70,14 @@ def leaves(section: Section, prefix: str = "") -> Iterator[tuple[str, Entry]]:
 
 def suggestion(section: Section, prefix: str, key: str) -> str | None:
     """The path that was perhaps meant by the unknown `key` of the section at `prefix` (which ends in a dot)."""
-    siblings = {folded(entry.key): entry.key for entry in section.entries.values()}
-    if close := difflib.get_close_matches(folded(key), siblings, n=1, cutoff=0.6):
-        return prefix + siblings[close[0]]
     paths = [path for path, _ in leaves(schema())]
     sections = {path.rpartition(".")[0] for path in paths if "." in path}
     elsewhere = [path for path in (*paths, *sections) if folded(path.rpartition(".")[2]) == folded(key)]
-    return elsewhere[0] if len(elsewhere) == 1 else None
+    if len(elsewhere) == 1:
+        return elsewhere[0]
+    siblings = {folded(entry.key): entry.key for entry in section.entries.values()}
+    close = difflib.get_close_matches(folded(key), siblings, n=1, cutoff=0.6)
+    return prefix + siblings[close[0]] if close else None
 
 
 def _section(cls: type) -> Section:

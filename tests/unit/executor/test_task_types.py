@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flyteidl2.core import tasks_pb2
+from flyteidl2.core import security_pb2, tasks_pb2
 from flyteidl2.task import run_pb2, task_definition_pb2
 from google.protobuf.struct_pb2 import Struct
 
@@ -14,6 +14,7 @@ from flyte_binary.domain.task_limits import limits_of, resources_of
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.build_image import build_image_spec, is_build
 from flyte_binary.executor.facts import RunFacts, TaskFacts
+from flyte_binary.executor.secrets import SecretRequest
 from flyte_binary.executor.task_types import CannotRun, Machine, image_of, make_attempt
 
 SDK_ARGUMENTS = [
@@ -175,3 +176,43 @@ def test_the_image_of_a_task_is_that_of_its_container_or_of_its_pods_primary_one
     spec = {"containers": [{"name": "other", "image": "b"}, {"name": "primary", "image": "a"}]}
     pod.k8s_pod.pod_spec.update(spec)
     assert [image_of(one) for one in (template(), pod, tasks_pb2.TaskTemplate())] == ["image", "a", ""]
+
+
+def test_secrets_of_the_task_and_of_its_run_are_asked_for_once_each() -> None:
+    made, run_spec = template(), run_pb2.RunSpec()
+    variable, file = security_pb2.Secret.ENV_VAR, security_pb2.Secret.FILE
+    made.security_context.secrets.add(key="token", mount_requirement=variable, env_var="TOKEN")
+    made.security_context.secrets.add(key="cert", group="team", mount_requirement=file)
+    made.security_context.secrets.add(key="any")
+    run_spec.security_context.secrets.add(key="token", mount_requirement=variable, env_var="TOKEN")
+    run_spec.security_context.secrets.add(key="extra", mount_requirement=file)
+
+    assert attempt(made, run_spec=run_spec).secrets == (
+        SecretRequest(key="token", variable="TOKEN"),
+        SecretRequest(key="cert", group="team", as_file=True),
+        SecretRequest(key="any"),
+        SecretRequest(key="extra", as_file=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("secret", "says"),
+    [
+        (security_pb2.Secret(), "without a key"),
+        (security_pb2.Secret(key="k", env_var="ACTION_NAME"), "ACTION_NAME, a variable that the server sets itself"),
+        (security_pb2.Secret(key="k", env_var="_U_EP_OVERRIDE"), "_U_EP_OVERRIDE, a variable that the server sets"),
+        (security_pb2.Secret(key="k", env_var="A=B"), "no name of a variable"),
+        (security_pb2.Secret(key="k", env_var="A\0"), "no name of a variable"),
+        (
+            security_pb2.Secret(key="k", group="../up", mount_requirement=security_pb2.Secret.FILE),
+            "no name of a folder",
+        ),
+        (security_pb2.Secret(key="k", group="..", mount_requirement=security_pb2.Secret.FILE), "no name of a folder"),
+    ],
+)
+def test_what_no_backend_can_give_fails_the_task_with_a_sentence(secret: security_pb2.Secret, says: str) -> None:
+    made = template()
+    made.security_context.secrets.append(secret)
+
+    with pytest.raises(CannotRun, match=says):
+        attempt(made)
