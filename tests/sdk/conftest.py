@@ -14,11 +14,20 @@ from tests.sdk.stores import DiskStore, S3Store, Store
 
 HERE = Path(__file__).parent
 
+STORELESS = {"test_secrets.py", "test_triggers.py"}
+"""What the command line does there is the same on every store, and each command is a second of loading the SDK."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.sdk)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    path = Path(metafunc.definition.path)
+    if path.name in STORELESS and "flyte" in metafunc.fixturenames:
+        metafunc.parametrize("store", ["disk"], indirect=True)
 
 
 @pytest.fixture(scope="session", params=["disk", pytest.param("s3", marks=pytest.mark.s3)])
