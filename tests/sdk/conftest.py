@@ -25,8 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    path = Path(metafunc.definition.path)
-    if path.name in STORELESS and "flyte" in metafunc.fixturenames:
+    chosen = any("store" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if metafunc.definition.path.name in STORELESS and "flyte" in metafunc.fixturenames and not chosen:
         metafunc.parametrize("store", ["disk"], indirect=True)
 
 
