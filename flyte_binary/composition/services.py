@@ -39,10 +39,12 @@ from flyte_binary.runs.projects.domain_service import DomainService
 from flyte_binary.runs.projects.service import ProjectService
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
+from flyte_binary.runs.tracked.service import TrackedRunService
 from flyte_binary.runs.triggers.service import TriggerService
 from flyte_binary.secret.service import SecretService
 from flyte_binary.secret.vault import Vault
 from flyte_binary.storage.store import ObjectStore
+from flyte_binary.storage.uris import join
 
 
 def make_services(
@@ -72,6 +74,16 @@ def make_services(
             domains=domains,
             aborter=aborter,
             signaller=signaller,
+        ),
+        "workflow.TrackedRunService": TrackedRunService(
+            database=database,
+            hub=hub,
+            store=store,
+            clock=clock,
+            domains=domains,
+            aborter=aborter,
+            signaller=signaller,
+            uploads=join(store.base_uri, config.dataproxy.upload.storage_prefix),
         ),
         "workflow.InternalRunService": InternalRunService(database, clock, recorder),
         "workflow.EventsProxyService": EventsProxy(recorder),
