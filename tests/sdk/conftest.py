@@ -25,14 +25,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """What uses the shared server runs on each store, one after the other, unless it chooses for itself."""
     chosen = any("store" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
-    if metafunc.definition.path.name in STORELESS and "flyte" in metafunc.fixturenames and not chosen:
-        metafunc.parametrize("store", ["disk"], indirect=True)
+    if "store" not in metafunc.fixturenames or chosen:
+        return
+    storeless = metafunc.definition.path.name in STORELESS and "flyte" in metafunc.fixturenames
+    stores = ["disk"] if storeless else ["disk", pytest.param("s3", marks=pytest.mark.s3)]
+    metafunc.parametrize("store", stores, indirect=True, scope="session")
 
 
-@pytest.fixture(scope="session", params=["disk", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture(scope="session")
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Everything that uses the shared server runs on each, one after the other."""
     served = tmp_path_factory.mktemp("served")
     return DiskStore(served) if request.param == "disk" else S3Store(served)
 
