@@ -20,6 +20,7 @@ from flyte_binary.auth.metadata_service import well_known_routes
 from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_backend, loopback
+from flyte_binary.composition.retention import make_sweeper
 from flyte_binary.composition.scheduling import make_scheduler
 from flyte_binary.composition.secrets import open_vault
 from flyte_binary.composition.services import make_services
@@ -44,6 +45,7 @@ from flyte_binary.rpc.health import ReadinessCheck
 from flyte_binary.rpc.identity import OpenAccess, TrustedPeers
 from flyte_binary.rpc.mount import mount
 from flyte_binary.runs.projects.service import seed_projects
+from flyte_binary.runs.retention.sweeper import Sweeper
 from flyte_binary.runs.triggers.scheduler import TriggerScheduler
 from flyte_binary.secret.values import ScopedValues
 from flyte_binary.server import AddressInUse, Server, build_app
@@ -97,12 +99,14 @@ async def _run_until_stopped(config: Config, parts: Parts, stop: Stop) -> None:
         sys.stdout.write(banner(parts.banner_facts(config)) + "\n")
         sys.stdout.flush()
     scheduling = parts.scheduler and asyncio.create_task(parts.scheduler.run(), name="scheduler")
+    sweeping = parts.sweeper and asyncio.create_task(parts.sweeper.run(), name="retention")
     stopping = asyncio.create_task(stop.requested.wait(), name="stop-requested")
     await asyncio.wait({serving, executing, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     parts.server.stop()
-    if scheduling is not None:
-        await cancel(scheduling, within=_SCHEDULER_STOP_SECONDS)
+    for task in (scheduling, sweeping):
+        if task is not None:
+            await cancel(task, within=_SCHEDULER_STOP_SECONDS)
     await serving
     if executing.done():
         await executing  # it never ends by itself: its error is ours
@@ -120,6 +124,7 @@ class Parts:
     database: Database
     aborter: Aborter
     scheduler: TriggerScheduler | None
+    sweeper: Sweeper | None
 
     def running_tasks(self) -> int:
         return len(self.admission.holders())
@@ -211,6 +216,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             database=database,
             aborter=aborter,
             scheduler=make_scheduler(config, database, hub, store, clock),
+            sweeper=make_sweeper(config, database, store, clock, registry),
         )
 
 

@@ -540,6 +540,23 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    runs: Annotated[timedelta, Between(60)] | None = None
+    """How long a run is kept after its end, with its actions, events, logs, inputs and outputs. One whose outputs the
+    cache or a recovered run refers to is kept as long as those. Default: for ever. YAML: retention.runs."""
+
+    cache: Annotated[timedelta, Between(60)] | None = None
+    """How long a cached output is remembered after it was last written. Default: for ever. YAML: retention.cache."""
+
+    uploads: Annotated[timedelta, Between(48 * 3600)] | None = None
+    """How long uploaded code, files and inputs are kept that no task, run or trigger uses; at least two days, because
+    the `flyte` command remembers for a day what it has uploaded. Default: for ever. YAML: retention.uploads."""
+
+    interval: Annotated[timedelta, Between(1)] = timedelta(hours=1)
+    """How often is looked for what is too old. YAML: retention.interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     data_dir: Path = field(default_factory=lambda: Path("~/.flyte-binary").expanduser())
     """Folder of everything that this server keeps: database, object store, running attempts. YAML: dataDir."""
@@ -550,6 +567,7 @@ class Config:
     cache_service: CacheService = field(default_factory=CacheService, metadata=_key("cache_service"))
     executor: Executor = field(default_factory=Executor)
     secret: Secret = field(default_factory=Secret)
+    retention: Retention = field(default_factory=Retention)
     logger: Logger = field(default_factory=Logger)
 
     @property

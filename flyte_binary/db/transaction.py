@@ -16,6 +16,7 @@ from flyte_binary.db.cache import CacheEntries
 from flyte_binary.db.events import Events
 from flyte_binary.db.leases import Leases
 from flyte_binary.db.projects import Projects
+from flyte_binary.db.retention import Retention
 from flyte_binary.db.secrets import Secrets
 from flyte_binary.db.tasks import Tasks, TaskSpecs
 from flyte_binary.db.triggers import Triggers
@@ -71,6 +72,10 @@ class Transaction:
     @cached_property
     def projects(self) -> Projects:
         return Projects(self.connection)
+
+    @cached_property
+    def retention(self) -> Retention:
+        return Retention(self.connection)
 
     @cached_property
     def leases(self) -> Leases:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flyte_binary.db.tables.columns import metadata as metadata
+from flyte_binary.db.tables.retention import removals as removals
 from flyte_binary.db.tables.secrets import secrets as secrets
 from flyte_binary.db.tables.servers import servers as servers
 from flyte_binary.db.tables.servers import shard_leases as shard_leases

@@ -19,6 +19,7 @@ _TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 def upgrade() -> None:
     """One function a service, in the order in which they came."""
     _several_servers()
+    _retention()
     _triggers()
     _secrets()
 
@@ -95,4 +96,12 @@ def _secrets() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("domain", "project", "name"),
+    )
+
+
+def _retention() -> None:
+    op.create_table(
+        "removals",
+        sa.Column("uri", _TEXT, primary_key=True, nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
     )

@@ -1,0 +1,1 @@
+"""What is removed after how long."""
