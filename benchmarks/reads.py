@@ -19,7 +19,7 @@ from benchmarks.requests import DOMAIN, PROJECT, child_id, run_id, task_spec
 from benchmarks.server_process import PAUSED, ServerProcess, running_server
 from benchmarks.stored import LONG_RUN, Kind, fill, kinds
 
-RUNS, ACTIONS, CLIENTS, SECONDS = 20_000, 20_000, 16, 2.0
+RUNS, ACTIONS, CLIENTS, SECONDS = 100_000, 50_000, 16, 3.0
 _RUN_SERVICE = "flyteidl2.workflow.RunService"
 _CACHE = "flyteidl2.cacheservice.v2.CacheService"
 

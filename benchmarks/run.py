@@ -22,10 +22,12 @@ from benchmarks import (
     fan_out,
     first_update,
     leaf_start,
+    many_watches,
     memory,
     reads,
     server_start,
     shutdown,
+    two_servers,
     watchers,
 )
 from benchmarks.report import Row, machine, table, write_page
@@ -48,7 +50,9 @@ FIGURES = {
     "create-run": Figure(create_run.measure, 60),
     "watchers": Figure(watchers.measure, 90),
     "shutdown": Figure(shutdown.measure, 90),
+    "many-watches": Figure(many_watches.measure, 90),
     "reads": Figure(reads.measure, 600),
+    "two-servers": Figure(two_servers.measure, 120),
 }
 
 
