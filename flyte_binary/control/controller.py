@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from flyte_binary.control.workqueue import WorkQueue
+from flyte_binary.domain.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -67,5 +68,9 @@ class Controller(Generic[K]):
         failures = self._failures.get(key, 0) + 1
         self._failures[key] = failures
         delay = min(FIRST_DELAY_SECONDS * 2 ** (failures - 1), LONGEST_DELAY_SECONDS)
-        log.error("pass failed", controller=self.name, key=str(key), failures=failures, retry_in=delay, exc_info=error)
+        told = {"controller": self.name, "key": str(key), "failures": failures, "retry_in": delay}
+        if isinstance(error, Unavailable):
+            log.warning("pass put off", reason=str(error), **told)
+        else:
+            log.error("pass failed", exc_info=error, **told)
         self.queue.add_after(key, delay)

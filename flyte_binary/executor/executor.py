@@ -15,6 +15,7 @@ from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow, AttemptRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import topics
+from flyte_binary.domain.errors import FlyteError
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.executor.admission import Admission, Request
 from flyte_binary.executor.backend import AttemptPhase, ExecutionBackend
@@ -28,6 +29,7 @@ from flyte_binary.live.hub import Hub
 
 log = structlog.get_logger(__name__)
 
+_AGAIN_SECONDS = 1.0
 LIVE = (AttemptPhase.STARTING, AttemptPhase.RUNNING)
 
 _Found = tuple[ActionRow, Request | None, RunFacts | None]
@@ -127,7 +129,12 @@ class Executor:
         while True:
             await self._taken.wait()
             self._taken.clear()
-            await self._adopt()
+            try:
+                await self._adopt()
+            except FlyteError as error:
+                log.warning("shards are not taken over yet", reason=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+                self._taken.set()
 
     async def _follow_cache(self, wait: Callable[[], Awaitable[set[topics.Key]]]) -> None:
         while True:
