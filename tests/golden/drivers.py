@@ -40,6 +40,7 @@ DRIVERS: dict[str, Driver] = {
     "deploy-triggers": scenes.deploy_triggers,
     "redeploy-triggers": scenes.redeploy_triggers,
     "fire-hourly": scenes.fire_hourly,
+    "recreate-secret": scenes.recreate_secret,
     "get-run-action-logs-io": scenes.look_at_everything,
     "rerun": scenes.rerun,
     "ui-watch-streams": scenes.watch_like_a_console,

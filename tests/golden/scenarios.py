@@ -21,6 +21,7 @@ SERVED = frozenset(
         "flyteidl2.dataproxy.DataProxyService",
         "flyteidl2.imagebuilder.ImageService",
         "flyteidl2.project.ProjectService",
+        "flyteidl2.secret.SecretService",
         "flyteidl2.task.TaskService",
         "flyteidl2.trigger.TriggerService",
         "flyteidl2.workflow.EventsProxyService",
@@ -66,6 +67,7 @@ DRIVEN = (
 REPLAYED: dict[str, tuple[str, ...]] = {
     "whoami": (),
     "projects": (),
+    "secrets": (),
     "upload-location": (),
     "codec-json-and-get": ("get-run-action-logs-io",),
     "errors": ("get-run-action-logs-io",),
@@ -114,13 +116,14 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "redeploy-triggers": ("triggers",),
     "fire-hourly": ("redeploy-triggers",),
     "trigger-deploy-raw": ("redeploy-triggers",),
+    "recreate-secret": ("secrets",),
     "ui-watch-streams": ("hello-run-and-wait", "failing-task"),
-    "errors": ("deploy", "failing-task", "abort-run-early", "redeploy-triggers"),
-    "errors-empty-request": ("deploy", "failing-task", "abort-run-early", "redeploy-triggers"),
+    "errors": ("deploy", "failing-task", "abort-run-early", "redeploy-triggers", "recreate-secret"),
+    "errors-empty-request": ("deploy", "failing-task", "abort-run-early", "redeploy-triggers", "recreate-secret"),
     "codec-json-and-get": ("failing-task", "abort-run-early"),
 }
 """Scenario → what must have been played before, besides the scenarios that it is about. `fill-cache`,
-`deploy-triggers`, `redeploy-triggers` and `fire-hourly` are no recorded conversations."""
+`deploy-triggers`, `redeploy-triggers`, `fire-hourly` and `recreate-secret` are no recorded conversations."""
 
 NOT_COMPARED = {
     "condition-timeout-again": "a second recording of condition-timeout",
@@ -130,6 +133,6 @@ NOT_COMPARED = {
     "k8s-resources-secret-env": "what it shows is in the pod, which belongs to the cluster backend",
     "k8s-secret-file": "what it shows is in the pod, which belongs to the cluster backend",
     "trigger-minutely": "waits for the next full minute; what it shows is in trigger-fired-run",
-    "secret-file-abort": "belongs to secrets, a later part",
+    "secret-file-abort": "an action that waits for a pod's init container, which processes do not have",
 }
-"""Recordings without a fixture, each with its reason. Recordings of apps, secrets and settings come later."""
+"""Recordings without a fixture, each with its reason. Recordings of apps and settings come later."""

@@ -20,7 +20,7 @@ import flyte
 import flyte.errors
 import httpx
 from connectrpc.errors import ConnectError
-from flyte.remote import Action, ActionDetails, Condition, Run, RunDetails, Task, Trigger
+from flyte.remote import Action, ActionDetails, Condition, Run, RunDetails, Secret, Task, Trigger
 
 from tests.golden.streams import Streams
 
@@ -217,6 +217,15 @@ def deploy_triggers(_stage: Stage) -> None:
 def redeploy_triggers(_stage: Stage) -> None:
     flyte.deploy(program("trig").env, version="v3")
     Trigger.update("rate", "trigenv.tt", active=False)
+
+
+def recreate_secret(stage: Stage) -> None:
+    """Of the organization, as it stood when the errors were recorded."""
+    flyte.init(endpoint=stage.sdk_url.removeprefix("http://"), insecure=True, project="", domain="", root_dir=PROGRAMS)
+    try:
+        Secret.create("MYSECRET", "golden-value")
+    finally:
+        stage.login()
 
 
 def fire_hourly(stage: Stage) -> None:

@@ -24,6 +24,7 @@ SERVICE_MODULES = (
     "flyteidl2.dataproxy.dataproxy_service_pb2",
     "flyteidl2.imagebuilder.service_pb2",
     "flyteidl2.project.project_service_pb2",
+    "flyteidl2.secret.secret_pb2",
     "flyteidl2.task.task_service_pb2",
     "flyteidl2.trigger.trigger_service_pb2",
     "flyteidl2.workflow.events_proxy_service_pb2",
