@@ -10,6 +10,7 @@ from flyteidl2.dataproxy import dataproxy_service_pb2 as pb
 from flyte_binary.config.model import Upload
 from flyte_binary.dataproxy.require import KnownProjects, lifetime
 from flyte_binary.dataproxy.upload_keys import upload_key
+from flyte_binary.domain import locations
 from flyte_binary.domain.errors import AlreadyExists, InvalidArgument
 from flyte_binary.domain.ids import ProjectId
 from flyte_binary.domain.timestamps import to_proto
@@ -39,7 +40,7 @@ class Uploads:
         self._check_size(request.content_length)
         await self._projects.require(ProjectId(request.project, request.domain))
         uri = join(self._store.base_uri, self._limits.storage_prefix, key)
-        if request.filename and request.filename_root:
+        if request.filename and request.filename_root and not _is_live_report(request):
             await self._refuse_other_content(uri, md5)
         signed = await self._store.sign(uri, Verb.PUT, lifetime=life, origin=origin, md5=md5 or None)
         headers = {**signed.headers, **({"Content-MD5": base64.b64encode(md5).decode()} if md5 else {})}
@@ -72,3 +73,8 @@ class Uploads:
         if existing is None or (md5 and existing.content_md5 == md5):
             return
         raise AlreadyExists(f"{uri} exists with other content; choose another filename or filename_root")
+
+
+def _is_live_report(request: pb.CreateUploadLocationRequest) -> bool:
+    """The report of a tracked run is uploaded again and again while it runs (`flyte.report.flush`)."""
+    return request.filename_root.startswith("tracked-runs/") and request.filename == locations.REPORT

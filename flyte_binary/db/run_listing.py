@@ -62,6 +62,9 @@ class RunScope:
     task_version: str = ""
     trigger_task_name: str = ""
     trigger_name: str = ""
+    run_source: int | None = None
+    """A `RunSource`."""
+
     paused_only: bool = False
     """Only runs in which an action is paused, that is, waits for somebody."""
 
@@ -203,6 +206,8 @@ def _in_scope(scope: RunScope) -> ColumnElement[bool]:
         wanted = getattr(scope, name)
         if wanted:
             conditions.append(actions.c[name] == wanted)
+    if scope.run_source is not None:
+        conditions.append(actions.c.run_source == scope.run_source)
     if scope.paused_only:
         conditions.append(_has_paused())
     return and_(*conditions)

@@ -15,10 +15,12 @@ from flyte_binary.db import moves
 from flyte_binary.db.rows import ActionRow, EventRow
 from flyte_binary.db.tasks import digest_of
 from flyte_binary.db.transaction import Transaction
+from flyte_binary.domain import locations
 from flyte_binary.domain.errors import Aborted, InvalidArgument, NotFound
 from flyte_binary.domain.phases import Phase, can_move, is_terminal
 from flyte_binary.runs.tracked.reports import Report
 from flyte_binary.runs.tracked.rows import new_row
+from flyte_binary.runs.view.action import TASK
 
 
 def apply(tx: Transaction, report: Report, uploads: str, *, at: int) -> None:
@@ -140,5 +142,7 @@ def _changes(row: ActionRow, report: Report) -> dict[str, Any]:  # column -> val
     if report.cache_status:
         changes["cache_status"] = report.cache_status
     if report.output_uri:
-        changes["output_uri"] = report.output_uri
+        # Of a task the row has the folder.
+        folder = report.output_uri.removesuffix(f"/{locations.OUTPUTS}")
+        changes["output_uri"] = folder if row.action_type == TASK else report.output_uri
     return changes

@@ -140,11 +140,9 @@ class TrackedRunService:
     async def watch_runs(
         self, request: runs_pb.WatchRunsRequest, context: RequestContext
     ) -> AsyncGenerator[runs_pb.WatchRunsResponse, None]:
-        async with aclosing(self._runs.watch(request)) as responses:
+        async with aclosing(self._runs.watch(request, source=TRACKED)) as responses:
             async for response in responses:
-                tracked = [run for run in response.runs if run.action.metadata.source == TRACKED]
-                if tracked:
-                    yield runs_pb.WatchRunsResponse(runs=tracked)
+                yield response
 
     async def watch_actions(
         self, request: runs_pb.WatchActionsRequest, context: RequestContext

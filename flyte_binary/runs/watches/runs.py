@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection
+from dataclasses import replace
 
 from flyteidl2.task import task_definition_pb2
 from flyteidl2.workflow import run_definition_pb2, run_service_pb2
@@ -30,17 +31,19 @@ class RunsWatch:
         self._watches = SharedWatches(hub, self._read)
 
     async def watch(
-        self, request: run_service_pb2.WatchRunsRequest
+        self, request: run_service_pb2.WatchRunsRequest, *, source: int | None = None
     ) -> AsyncGenerator[run_service_pb2.WatchRunsResponse, None]:
-        """Never ends by itself. There is one organisation and one cluster, so these targets are all runs."""
+        """Never ends by itself. There is one organisation and one cluster, so these targets are all runs; with
+        `source`, a `RunSource`, those that come from there."""
         topic, scope, wanted = _target(request)
+        scope = replace(scope, run_source=source)
         with self._watches.open(topic) as watch:
             rows = await self._database.read(lambda tx: newest_runs(tx.connection, scope, limit=SNAPSHOT_LIMIT))
             if rows:
                 yield run_service_pb2.WatchRunsResponse(runs=[run_of(row) for row in sorted(rows, key=_listed)])
             while True:
                 changed = await watch.next()
-                runs = [run for run in changed.values() if wanted(run)]
+                runs = [run for run in changed.values() if wanted(run) and _is_from(run, source)]
                 for start in range(0, len(runs), SNAPSHOT_LIMIT):
                     yield run_service_pb2.WatchRunsResponse(runs=runs[start : start + SNAPSHOT_LIMIT])
 
@@ -80,6 +83,10 @@ def _target(
 
 def _any(_: Run) -> bool:
     return True
+
+
+def _is_from(run: Run, source: int | None) -> bool:
+    return source is None or run.action.metadata.source == source
 
 
 def _is_of(task: task_definition_pb2.TaskIdentifier, wanted: task_definition_pb2.TaskIdentifier) -> bool:
