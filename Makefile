@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # Processes that `make test` spreads the tests over; 0 runs them in one.
-WORKERS ?= 0
+WORKERS ?= 2
 # More arguments for pytest, as in: make test TESTS=tests/unit ARGS="-k units -x"
 TESTS ?= tests
 ARGS ?=
