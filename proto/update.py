@@ -38,6 +38,7 @@ SERVICES = {
     "flyteidl2.workflow.RunService": "workflow.run_service_pb2",
     "flyteidl2.workflow.StateService": "workflow.state_service_pb2",
     "flyteidl2.workflow.TrackedRunService": "workflow.tracked_run_service_pb2",
+    "flyteidl2.workflow.TranslatorService": "workflow.translator_service_pb2",
 }
 """Full name -> module below flyteidl2."""
 

@@ -26,10 +26,12 @@ from flyte_binary.dataproxy.download_links import DownloadLinks
 from flyte_binary.dataproxy.images import ImageService
 from flyte_binary.dataproxy.inputs import InputUploads
 from flyte_binary.dataproxy.log_tail import LogTails
-from flyte_binary.dataproxy.lookups import ActionLookup, ProjectLookup, TaskLookup
+from flyte_binary.dataproxy.lookups import ActionLookup, ProjectLookup, TaskLookup, TriggerLookup
 from flyte_binary.dataproxy.require import KnownProjects
 from flyte_binary.dataproxy.run_logs_service import RunLogsService
 from flyte_binary.dataproxy.service import DataProxyService
+from flyte_binary.dataproxy.translator.service import TranslatorService
+from flyte_binary.dataproxy.translator.sources import LiteralSources
 from flyte_binary.dataproxy.uploads import Uploads
 from flyte_binary.db.database import Database
 from flyte_binary.executor.local.backend import LocalBackend
@@ -109,6 +111,7 @@ def make_services(
         ),
         "dataproxy.DataProxyService": _data_proxy(config, database, store, domains, logs),
         "workflow.RunLogsService": RunLogsService(logs),
+        "workflow.TranslatorService": _translator(config, database, store),
         "cluster.ClusterService": ClusterService(),
         "imagebuilder.ImageService": ImageService(
             backend.environments, registry=config.executor.images.registry, names=config.executor.images.names
@@ -139,6 +142,12 @@ def _data_proxy(
         links=DownloadLinks(store, actions, tasks, config.dataproxy.download),
         logs=logs,
     )
+
+
+def _translator(config: Config, database: Database, store: ObjectStore) -> TranslatorService:
+    actions = ActionLookup(database)
+    reader = ActionDataReader(store, actions, limit_bytes=_download_limit_bytes(config))
+    return TranslatorService(LiteralSources(reader, actions, TriggerLookup(database)))
 
 
 def _download_limit_bytes(config: Config) -> int:

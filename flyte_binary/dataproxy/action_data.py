@@ -43,8 +43,8 @@ class ActionDataReader:
         if data is None:
             raise NotFound(f"action {action} not found")
         inputs, outputs = await asyncio.gather(
-            self._read(data.inputs_uri, common_pb2.Inputs, f"the inputs of action {action}"),
-            self._read(data.outputs_uri, common_pb2.Outputs, f"the outputs of action {action}"),
+            self.read(data.inputs_uri, common_pb2.Inputs, f"the inputs of action {action}"),
+            self.read(data.outputs_uri, common_pb2.Outputs, f"the outputs of action {action}"),
         )
         return pb.GetActionDataResponse(
             inputs=inputs,
@@ -53,7 +53,9 @@ class ActionDataReader:
             outputs_uri=data.outputs_uri,
         )
 
-    async def _read(self, uri: str, kind: type[M], what: str) -> M:
+    async def read(self, uri: str, kind: type[M], what: str) -> M:
+        """Of the content of a file, an empty one without a URI; errors call it `what`. Raises `NotFound`,
+        `ResourceExhausted` over the limit, and `FailedPrecondition` for what is no such message."""
         if not uri:
             return kind()
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flyteidl2.common import identifier_pb2
 from flyteidl2.core import literals_pb2
 from flyteidl2.task import common_pb2, task_definition_pb2
+from flyteidl2.trigger import trigger_definition_pb2
 from flyteidl2.workflow import run_definition_pb2
 
 from flyte_binary.dataproxy.ports import ActionData, AttemptView
@@ -45,6 +46,19 @@ class TaskLookup:
     async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
         row = await self._database.point(lambda tx: tx.triggers.find(TriggerId.from_proto(trigger)))
         return None if row is None else row.task
+
+
+class TriggerLookup:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def spec(self, trigger: TriggerId, revision: int) -> trigger_definition_pb2.TriggerSpec | None:
+        def operation(tx: Transaction) -> bytes | None:
+            row = tx.triggers.get_revision(trigger, revision) if revision else tx.triggers.find(trigger)
+            return None if row is None else row.spec
+
+        body = await self._database.point(operation)
+        return None if body is None else trigger_definition_pb2.TriggerSpec.FromString(body)
 
 
 class ActionLookup:
@@ -108,5 +122,9 @@ def _report_uri(row: ActionRow, attempt: AttemptId, launched: bool) -> str:
     """An action that took over outputs (from the cache, or recovered) shows the report beside them."""
     if not launched and row.phase in SUCCESSFUL and row.output_uri:
         return locations.join(row.output_uri, locations.REPORT)
+    if not row.run_output_base:
+        # A client runs it (TrackedRunService), and uploads reports below the folder of the inputs.
+        folder = row.input_uri.removesuffix(f"/{locations.INPUTS}")
+        return locations.join(folder, str(attempt.number), locations.REPORT) if folder else ""
     prefix = locations.attempt_prefix(row.run_output_base, row.id.name, attempt.number)
     return locations.join(prefix, locations.REPORT)

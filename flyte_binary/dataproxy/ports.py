@@ -7,8 +7,9 @@ from typing import Protocol
 
 from flyteidl2.common import identifier_pb2
 from flyteidl2.task import common_pb2, task_definition_pb2
+from flyteidl2.trigger import trigger_definition_pb2
 
-from flyte_binary.domain.ids import ActionId, AttemptId, TaskId
+from flyte_binary.domain.ids import ActionId, AttemptId, TaskId, TriggerId
 from flyte_binary.domain.logs import LogPage
 
 
@@ -55,6 +56,12 @@ class Tasks(Protocol):
 
     async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
         """The task, in the version that the trigger is pinned to."""
+        ...
+
+
+class Triggers(Protocol):
+    async def spec(self, trigger: TriggerId, revision: int) -> trigger_definition_pb2.TriggerSpec | None:
+        """Of one revision, or with 0 of the trigger as it is; None if there is none."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""Literals and their types as the JSON of launch forms, and back."""
