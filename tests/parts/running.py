@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +19,7 @@ from pathlib import Path
 import httpx
 
 START_SECONDS = 60.0
+GUARD = Path(__file__).with_name("guard.py")
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,9 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
     def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -48,8 +54,8 @@ def start(
     log = folder / "log"
     with log.open("ab") as output:
         process = subprocess.Popen(
-            command(port, folder),
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-I", "-S", str(GUARD), *command(port, folder)],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
             env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), **(environment or {})},
