@@ -124,3 +124,18 @@ def test_migrate_makes_the_database_and_a_second_time_finds_it_current(
     assert f"{tmp_path}/data/flyte.db is now at schema revision" in capsys.readouterr().out
     assert main(arguments) == 0
     assert "was already at schema revision" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["secrets"], "expected `flyte-binary secrets rotate-key`"),
+        (["secrets", "rotate"], "expected `flyte-binary secrets rotate-key`"),
+        (["migrate", "rotate-key"], "migrate takes no 'rotate-key'"),
+    ],
+)
+def test_an_operation_belongs_to_its_command(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
