@@ -165,6 +165,8 @@ def _copy(loaded: Loaded, command: str, folder: Path) -> int:
         copied = backup(loaded.config, folder)
         said = f"{folder} holds the database, the keys and {copied.files:,} files ({copied.size_bytes:,} bytes)."
         said += " It contains secrets and their key: keep it as safe as the data folder."
+        if loaded.config.secret.key_file is not None:
+            said += f" The key of the secrets is elsewhere, in {loaded.config.secret.key_file}, and not in the copy."
     else:
         copied = restore(loaded.config, folder)
         said = f"{loaded.config.data_dir} is restored, with {copied.files:,} files ({copied.size_bytes:,} bytes)."
