@@ -37,7 +37,10 @@ async def rotate(database: Database, keys: Keys, *, batch: int = _BATCH) -> Rota
     keyring = added or keyring or keys.first()
     count = 0
     while rows := await _behind(database, keyring, batch):
-        count += await _encrypt_again(database, keyring, rows)
+        # Another rotation may have begun meanwhile: both go for the newest key, and know both.
+        keyring = keys.current() or keyring
+        behind = [row for row in rows if row.key_id != keyring.newest]
+        count += await _encrypt_again(database, keyring, behind)
     return Rotated(key_id=keyring.newest, count=count, is_new=added is not None)
 
 

@@ -110,6 +110,29 @@ async def test_after_a_kill_at_any_batch_all_is_readable_and_the_next_call_goes_
     assert await all_readable(restarted)
 
 
+@pytest.mark.parametrize("at", [1, 2, 3])
+async def test_two_rotations_at_once_end_under_one_key(
+    database: Database, vault: TableVault, key_path: Path, at: int
+) -> None:
+    """A second one is called, and ends, before a batch of the first is written."""
+    await fill(vault)
+
+    class Overtaken(Dying):
+        async def write(self, operation: Operation[T], *, run: RunId | None = None) -> T:
+            self._left -= 1
+            if self._left == 0:
+                KeyFile(key_path).add()
+                await rotate(self._database, KeyFile(key_path), batch=2)
+            return await self._database.write(operation, run=run)
+
+    await rotate(Overtaken(database, at, committed=True), KeyFile(key_path), batch=3)
+
+    newest = KeyFile(key_path).current()
+    assert newest is not None
+    assert set(await key_ids(database)) == {newest.newest}
+    assert await all_readable(vault)
+
+
 async def test_a_value_that_is_set_meanwhile_is_not_overwritten(
     database: Database, vault: TableVault, key_path: Path
 ) -> None:
