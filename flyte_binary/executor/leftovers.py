@@ -63,10 +63,7 @@ class Leftovers:
     async def settle(self, action: ActionId, opened: list[AttemptRow], over: list[AttemptRow]) -> Owed:
         """`opened` are all attempts for which something is owed, `over` those of them that have ended
         as far as the action goes."""
-        alive, open_end = False, False
-        wanted = {attempt.id for attempt in opened}
-        for stray in self._existing.pop(action, set()) - wanted:
-            alive |= not await self._removed(stray)
+        alive, open_end = await self._remove_strays(action, {attempt.id for attempt in opened})
         for attempt in over:
             state = await self._backend.observe(attempt.id, attempt.nonce)
             if state.phase in LIVE:
@@ -83,14 +80,25 @@ class Leftovers:
         closed = await self._closed(replace(attempt, ended_at=self._clock.now()))
         return None if closed else CLOSE_AGAIN_SECONDS
 
-    async def _removed(self, stray: AttemptId) -> bool:
-        await self._backend.stop(stray, grace_seconds=self._stop_grace_seconds)
+    async def _remove_strays(self, action: ActionId, wanted: set[AttemptId]) -> tuple[bool, bool]:
+        """Whether one still runs, and whether one is not removed yet. Such a one stays known, whatever happens."""
+        strays = self._existing.pop(action, set()) - wanted
+        alive, left = False, set(strays)
         try:
-            await self._backend.forget(stray)
-        except Unavailable:
-            self.exists(stray)
-            return False
-        return True
+            for stray in strays:
+                try:
+                    await self._backend.stop(stray, grace_seconds=self._stop_grace_seconds)
+                    await self._backend.forget(stray)
+                except Unavailable:
+                    alive = True
+                except OSError as error:
+                    log.warning("what an attempt left is not removed yet", attempt=str(stray), error=str(error))
+                else:
+                    left.discard(stray)
+        finally:
+            for stray in left:
+                self.exists(stray)
+        return alive, bool(left)
 
     async def _closed(self, attempt: AttemptRow) -> bool:
         try:

@@ -62,7 +62,7 @@ class Server:
         self.standstill = Standstill(database, backend, self.admission)
         waiting = Waiting(self.admission, Family())
         concluder = Concluder(database, ResultReader(store, backend), clock, caps, _runtime_of)
-        leftovers = Leftovers(database, backend, LogArchiver(store, backend), clock, stop_grace_seconds=5)
+        self.leftovers = Leftovers(database, backend, LogArchiver(store, backend), clock, stop_grace_seconds=5)
         starter = Starter(
             database=database,
             backend=backend,
@@ -82,7 +82,7 @@ class Server:
             waiting=waiting,
             starter=starter,
             concluder=concluder,
-            leftovers=leftovers,
+            leftovers=self.leftovers,
             conditions=Conditions(
                 database, clock, Webhooks(CallbackAddresses(key=b"key", base_url="http://127.0.0.1:1"))
             ),
@@ -96,7 +96,7 @@ class Server:
             database=database,
             admission=self.admission,
             waiting=waiting,
-            leftovers=leftovers,
+            leftovers=self.leftovers,
             facts=facts,
         )
         self.executor = Executor(
@@ -108,7 +108,7 @@ class Server:
             waiting=waiting,
             caching=caching,
             standstill=self.standstill,
-            leftovers=leftovers,
+            leftovers=self.leftovers,
             facts=facts,
             shards=shards,
         )
