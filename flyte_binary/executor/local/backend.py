@@ -137,7 +137,11 @@ class LocalBackend:
         try:
             async with lock:
                 self._living.add(attempt.id)
-                launched = await self._launcher.launch(attempt)
+                try:
+                    launched = await self._launcher.launch(attempt)
+                finally:
+                    # If it was forgotten before it had a folder, nobody else would tell of that folder.
+                    self._living.add(attempt.id)
         except Unavailable:
             await self._end_other_launch(attempt)
             raise
