@@ -30,6 +30,7 @@ SERVICES = {
     "flyteidl2.imagebuilder.ImageService": "imagebuilder.service_pb2",
     "flyteidl2.project.ProjectService": "project.project_service_pb2",
     "flyteidl2.secret.SecretService": "secret.secret_pb2",
+    "flyteidl2.settings.SettingsService": "settings.settings_service_pb2",
     "flyteidl2.task.TaskService": "task.task_service_pb2",
     "flyteidl2.trigger.TriggerService": "trigger.trigger_service_pb2",
     "flyteidl2.workflow.EventsProxyService": "workflow.events_proxy_service_pb2",

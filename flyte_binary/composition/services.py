@@ -40,6 +40,7 @@ from flyte_binary.rpc.mount import ServiceMount
 from flyte_binary.runs.projects.domain_service import DomainService
 from flyte_binary.runs.projects.service import ProjectService
 from flyte_binary.runs.service import RunService
+from flyte_binary.runs.settings.service import SettingsService
 from flyte_binary.runs.tasks.service import TaskService
 from flyte_binary.runs.tracked.service import TrackedRunService
 from flyte_binary.runs.triggers.service import TriggerService
@@ -119,6 +120,7 @@ def make_services(
         "cacheservice.v2.CacheService": (entries := CacheService(database, clock, heartbeats)),
         "cacheservice.CacheService": CacheServiceV1(entries),
         "org.DomainService": DomainService([(domain.id, domain.name or domain.id) for domain in config.runs.domains]),
+        "settings.SettingsService": SettingsService(database, store, clock),
         "secret.SecretService": SecretService(vault, cluster=config.secret.kubernetes.cluster_name),
         "auth.IdentityService": IdentityService(),
         "auth.AuthMetadataService": AuthMetadataService(PublicClient()),

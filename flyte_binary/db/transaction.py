@@ -18,6 +18,7 @@ from flyte_binary.db.leases import Leases
 from flyte_binary.db.projects import Projects
 from flyte_binary.db.retention import Retention
 from flyte_binary.db.secrets import Secrets
+from flyte_binary.db.settings import SettingsDocuments
 from flyte_binary.db.tasks import Tasks, TaskSpecs
 from flyte_binary.db.triggers import Triggers
 from flyte_binary.domain import topics
@@ -88,6 +89,10 @@ class Transaction:
     @cached_property
     def triggers(self) -> Triggers:
         return Triggers(self.connection)
+
+    @cached_property
+    def settings(self) -> SettingsDocuments:
+        return SettingsDocuments(self.connection)
 
     @cached_property
     def secrets(self) -> Secrets:

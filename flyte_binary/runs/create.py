@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from flyteidl2.task import task_definition_pb2
 from flyteidl2.workflow import run_service_pb2
@@ -34,6 +35,8 @@ from flyte_binary.runs.plan import (
     run_output_base,
 )
 from flyte_binary.runs.projects.scope import require_domain, require_project
+from flyte_binary.runs.settings.effects import with_settings
+from flyte_binary.runs.settings.service import resolved
 from flyte_binary.runs.triggers.orders import TriggerOrders
 from flyte_binary.runs.view.action import run_of
 from flyte_binary.storage.store import ObjectStore
@@ -68,6 +71,7 @@ class RunCreator:
         require_domain(order.run.domain, self._domains)
         if order.trigger is not None:
             order = await self._trigger_orders.completed(order)
+        order = await self._with_settings(order)
         self._require_in_store("run_spec.run_base_dir", order.run_spec.run_base_dir)
         if order.offloaded is not None:
             self._require_in_store("offloaded_input_data.uri", order.offloaded.uri)
@@ -102,6 +106,14 @@ class RunCreator:
             return plan
 
         return await self._database.write(write, run=order.run)
+
+    async def _with_settings(self, order: RunOrder) -> RunOrder:
+        """What neither the request nor its trigger says comes from the project, its domain, the organization."""
+        run = order.run
+        rows = await self._database.point(lambda tx: tx.settings.levels(run.domain, run.project))
+        if not rows:
+            return order
+        return replace(order, run_spec=with_settings(order.run_spec, resolved(rows)))
 
     def _require_in_store(self, field: str, uri: str) -> None:
         """What the server is to read later must be where it may read."""

@@ -22,6 +22,7 @@ def upgrade() -> None:
     _retention()
     _triggers()
     _secrets()
+    _settings()
 
 
 def _several_servers() -> None:
@@ -96,6 +97,19 @@ def _secrets() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("domain", "project", "name"),
+    )
+
+
+def _settings() -> None:
+    op.create_table(
+        "settings",
+        sa.Column("domain", _TEXT, nullable=False),
+        sa.Column("project", _TEXT, nullable=False),
+        sa.Column("settings", sa.LargeBinary(), nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("domain", "project"),
     )
 
 
