@@ -22,6 +22,7 @@ CONTRACT = Path(__file__).with_name("contract.txt")
 
 SERVICES = {
     "flyteidl2.actions.ActionsService": "actions.actions_service_pb2",
+    "flyteidl2.artifact.ArtifactService": "artifact.artifact_service_pb2",
     "flyteidl2.auth.AuthMetadataService": "auth.auth_service_pb2",
     "flyteidl2.auth.IdentityService": "auth.identity_pb2",
     "flyteidl2.cacheservice.v2.CacheService": "cacheservice.v2.cacheservice_pb2",

@@ -37,6 +37,7 @@ from flyte_binary.db.database import Database
 from flyte_binary.executor.local.backend import LocalBackend
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.mount import ServiceMount
+from flyte_binary.runs.artifacts.service import ArtifactService
 from flyte_binary.runs.projects.domain_service import DomainService
 from flyte_binary.runs.projects.service import ProjectService
 from flyte_binary.runs.service import RunService
@@ -102,6 +103,7 @@ def make_services(
         ),
         "task.TaskService": TaskService(database=database, store=store, clock=clock, domains=domains),
         "trigger.TriggerService": TriggerService(database=database, store=store, clock=clock, domains=domains),
+        "artifact.ArtifactService": ArtifactService(database=database, clock=clock, domains=domains),
         "project.ProjectService": ProjectService(
             database=database,
             clock=clock,

@@ -11,6 +11,7 @@ from functools import cached_property
 from sqlalchemy import Connection
 
 from flyte_binary.db.actions import Actions
+from flyte_binary.db.artifacts import Artifacts
 from flyte_binary.db.attempts import Attempts
 from flyte_binary.db.cache import CacheEntries
 from flyte_binary.db.events import Events
@@ -93,6 +94,10 @@ class Transaction:
     @cached_property
     def settings(self) -> SettingsDocuments:
         return SettingsDocuments(self.connection)
+
+    @cached_property
+    def artifacts(self) -> Artifacts:
+        return Artifacts(self.connection)
 
     @cached_property
     def secrets(self) -> Secrets:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from flyte_binary.db.tables.artifacts import artifact_attributes as artifact_attributes
+from flyte_binary.db.tables.artifacts import artifact_schemas as artifact_schemas
+from flyte_binary.db.tables.artifacts import artifacts as artifacts
 from flyte_binary.db.tables.columns import metadata as metadata
 from flyte_binary.db.tables.retention import removals as removals
 from flyte_binary.db.tables.secrets import secrets as secrets

@@ -42,7 +42,7 @@ async def test_a_reported_run_is_shown_with_its_actions_outputs_and_times(world:
     await report(
         world,
         update(world, "seen", SUCCEEDED, 1),
-        update(world, "child", SUCCEEDED, 1),
+        update(world, "child", SUCCEEDED, 1, outputs=OUTPUTS.replace("/a0/", "/child/")),
         update(world, "a0", SUCCEEDED, 1, outputs=OUTPUTS),
     )
     root = await details(world)

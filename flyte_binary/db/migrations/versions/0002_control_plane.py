@@ -22,6 +22,7 @@ def upgrade() -> None:
     _retention()
     _triggers()
     _secrets()
+    _artifacts()
     _settings()
 
 
@@ -118,4 +119,46 @@ def _retention() -> None:
         "removals",
         sa.Column("uri", _TEXT, primary_key=True, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
+    )
+
+
+def _artifacts() -> None:
+    own = [("project", _TEXT), ("domain", _TEXT), ("name", _TEXT)]
+    op.create_table(
+        "artifacts",
+        *(sa.Column(name, kind, nullable=False) for name, kind in own),
+        sa.Column("version", _TEXT, nullable=False),
+        sa.Column("spec", sa.LargeBinary(), nullable=False),
+        sa.Column("partition", _TEXT, server_default="", nullable=False),
+        sa.Column("time_partition", sa.BigInteger(), nullable=True),
+        sa.Column("mismatch", sa.LargeBinary(), nullable=True),
+        *(
+            sa.Column(name, _TEXT, server_default="", nullable=False)
+            for name in ("source_run", "source_action", "source_external_ref")
+        ),
+        sa.Column("created_by", sa.LargeBinary(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("project", "domain", "name", "version"),
+    )
+    newest = sa.text("created_at DESC")
+    op.create_index("idx_artifacts_listed", "artifacts", ["project", "domain", newest, "name", "version"])
+    latest = ["project", "domain", "name", newest, sa.text("version DESC")]
+    op.create_index("idx_artifacts_latest", "artifacts", latest)
+    op.create_table(
+        "artifact_attributes",
+        *(sa.Column(name, kind, nullable=False) for name, kind in own),
+        sa.Column("version", _TEXT, nullable=False),
+        sa.Column("kind", sa.Integer(), nullable=False),
+        sa.Column("key", _TEXT, nullable=False),
+        sa.Column("value", _TEXT, server_default="", nullable=False),
+        sa.PrimaryKeyConstraint("project", "domain", "name", "version", "kind", "key"),
+    )
+    searched = ["project", "domain", "kind", "key"]
+    op.create_index("idx_artifact_attributes_key", "artifact_attributes", searched)
+    op.create_table(
+        "artifact_schemas",
+        *(sa.Column(name, kind, nullable=False) for name, kind in own),
+        sa.Column("schema", sa.LargeBinary(), nullable=False),
+        sa.Column("declared", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.PrimaryKeyConstraint("project", "domain", "name"),
     )
