@@ -31,6 +31,7 @@ from flyte_binary.console.routes import console_folder, console_routes
 from flyte_binary.control.clock import SystemClock
 from flyte_binary.db.database import Database
 from flyte_binary.domain.callbacks import CallbackAddresses
+from flyte_binary.domain.errors import FailedPrecondition
 from flyte_binary.executor.admission import Admission
 from flyte_binary.executor.build_image import seed_build_image
 from flyte_binary.executor.executor import Executor
@@ -73,7 +74,10 @@ def serve(config: Config) -> int:
 
 
 async def _serve(config: Config) -> None:
-    config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        config.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise FailedPrecondition(f"dataDir: cannot create {config.data_dir}: {error.strerror}") from error
     with held(config.data_dir, shared=uses_postgres(config)):
         async with AsyncExitStack() as stack:
             parts = await stack.enter_async_context(_parts(config))

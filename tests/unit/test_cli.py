@@ -98,6 +98,14 @@ def test_serving_from_a_folder_that_cannot_be_made_exits_with_2(tmp_path: Path):
     )
 
 
+@pytest.mark.linux
+def test_serving_from_a_place_where_nobody_makes_folders_is_one_sentence():
+    """Even for a user who may write everywhere."""
+    done = run("--data-dir", "/proc/nowhere/data", "--port", "0")
+    assert done.returncode != 0
+    assert "/proc/nowhere/data" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_flags_may_stand_on_either_side_of_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path):
     arguments = ["--set", "executor.cores=2", "check-config", "--set", "executor.maxRetries=7"]
 
