@@ -22,6 +22,7 @@ SERVED = frozenset(
         "flyteidl2.imagebuilder.ImageService",
         "flyteidl2.project.ProjectService",
         "flyteidl2.secret.SecretService",
+        "flyteidl2.settings.SettingsService",
         "flyteidl2.task.TaskService",
         "flyteidl2.trigger.TriggerService",
         "flyteidl2.workflow.EventsProxyService",
@@ -30,6 +31,7 @@ SERVED = frozenset(
         "flyteidl2.workflow.RunLogsService",
         "flyteidl2.workflow.RunService",
         "flyteidl2.workflow.StateService",
+        "flyteidl2.workflow.TranslatorService",
     }
 )
 """Services whose calls are kept in the fixtures; calls of other services are left out of a conversation."""
@@ -68,6 +70,7 @@ REPLAYED: dict[str, tuple[str, ...]] = {
     "whoami": (),
     "projects": (),
     "secrets": (),
+    "settings": (),
     "upload-location": (),
     "codec-json-and-get": ("get-run-action-logs-io",),
     "errors": ("get-run-action-logs-io",),
@@ -135,4 +138,4 @@ NOT_COMPARED = {
     "trigger-minutely": "waits for the next full minute; what it shows is in trigger-fired-run",
     "secret-file-abort": "an action that waits for a pod's init container, which processes do not have",
 }
-"""Recordings without a fixture, each with its reason. Recordings of apps and settings come later."""
+"""Recordings without a fixture, each with its reason. Recordings of apps come later."""

@@ -25,6 +25,7 @@ SERVICE_MODULES = (
     "flyteidl2.imagebuilder.service_pb2",
     "flyteidl2.project.project_service_pb2",
     "flyteidl2.secret.secret_pb2",
+    "flyteidl2.settings.settings_service_pb2",
     "flyteidl2.task.task_service_pb2",
     "flyteidl2.trigger.trigger_service_pb2",
     "flyteidl2.workflow.events_proxy_service_pb2",
@@ -33,6 +34,7 @@ SERVICE_MODULES = (
     "flyteidl2.workflow.run_logs_service_pb2",
     "flyteidl2.workflow.run_service_pb2",
     "flyteidl2.workflow.state_service_pb2",
+    "flyteidl2.workflow.translator_service_pb2",
 )
 """Modules that define the services of the recordings we compare with. A later part adds its own here."""
 

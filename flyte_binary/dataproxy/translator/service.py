@@ -46,8 +46,6 @@ class TranslatorService:
     async def task_spec_to_launch_form_json(
         self, request: pb.TaskSpecToLaunchFormJsonRequest, _context: RequestContext
     ) -> pb.TaskSpecToLaunchFormJsonResponse:
-        if not request.HasField("task_spec"):
-            raise InvalidArgument("task_spec is required")
         form = await _translate(request.ByteSize(), lambda: _form_of_task(request.task_spec))
         return pb.TaskSpecToLaunchFormJsonResponse(json=form)
 
