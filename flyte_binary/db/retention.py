@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, delete, exists, select, tuple_
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or_, select, tuple_
 
 from flyte_binary.db.dialect import insert_if_absent
-from flyte_binary.db.statements import of_action, of_run
+from flyte_binary.db.prepared import Prepared
+from flyte_binary.db.statements import is_run, of_action, of_run
 from flyte_binary.db.tables import (
     action_events,
     actions,
+    artifacts,
     attempts,
     cache_outputs,
     removals,
@@ -28,6 +30,8 @@ from flyte_binary.domain.ids import RunId
 from flyte_binary.domain.phases import ACTIVE
 
 _ROOTS = (actions.c.ended_at, actions.c.project, actions.c.domain, actions.c.run)
+_NOTES = (removals.c.created_at, removals.c.project, removals.c.domain, removals.c.run)
+_NOTE_OF_RUN = Prepared(select(removals.c.created_at).where(is_run(removals)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,17 @@ class EndedRun:
     """Microseconds since the epoch."""
 
     output_base: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedRun:
+    """Its rows are gone, its folder is not."""
+
+    run: RunId
+    removed_at: int
+    """Microseconds since the epoch."""
+
+    folder: str
 
 
 class Retention:
@@ -65,12 +80,22 @@ class Retention:
         """Outputs that the cache refers to."""
         return list(self._connection.execute(select(cache_outputs.c.output_uri)).scalars())
 
-    def recovered_outputs(self) -> list[tuple[RunId, str]]:
-        """Outputs of other runs that recovered actions refer to, with the run that recovered them."""
-        columns = (actions.c.project, actions.c.domain, actions.c.run, actions.c.output_uri)
-        statement = select(*columns).where(actions.c.recovered_from.is_not(None), actions.c.output_uri != "")
-        rows = self._connection.execute(statement)
-        return [(RunId(project, domain, run), uri) for project, domain, run, uri in rows]
+    def borrowed(self) -> list[tuple[RunId, str]]:
+        """Locations outside of a run's own folder that it has as outputs or inputs (cache hits, recovered actions,
+        inputs of reruns), with the run."""
+        run = (actions.c.project, actions.c.domain, actions.c.run)
+        outputs = select(*run, actions.c.output_uri).where(_is_elsewhere(actions.c.output_uri)).distinct()
+        inputs = select(*run, actions.c.input_uri).where(actions.c.parent.is_(None), _is_elsewhere(actions.c.input_uri))
+        return [
+            (RunId(project, domain, name), uri)
+            for statement in (outputs, inputs)
+            for project, domain, name, uri in self._connection.execute(statement)
+        ]
+
+    def runs_of_artifacts(self) -> set[RunId]:
+        columns = (artifacts.c.project, artifacts.c.domain, artifacts.c.source_run)
+        statement = select(*columns).where(artifacts.c.source_run != "").distinct()
+        return {RunId(project, domain, run) for project, domain, run in self._connection.execute(statement)}
 
     def remove_actions(self, run: RunId, *, limit: int) -> int:
         """Some actions below the root, with their attempts and events; how many."""
@@ -86,7 +111,13 @@ class Retention:
             self._connection.execute(delete(table).where(of_action(table, run.run.root())))
         self._connection.execute(delete(run_labels).where(of_run(run_labels, run.run)))
         if run.output_base:
-            insert_if_absent(self._connection, removals, {"uri": run.output_base, "created_at": at})
+            name = {"project": run.run.project, "domain": run.run.domain, "run": run.run.name}
+            insert_if_absent(self._connection, removals, {**name, "uri": run.output_base, "created_at": at})
+
+    def is_being_removed(self, run: RunId) -> bool:
+        """A run of that name was removed, and its files are still there."""
+        of = {"p": run.project, "d": run.domain, "r": run.name}
+        return _NOTE_OF_RUN.first(self._connection, of) is not None
 
     def expire_cache(self, before: int, *, limit: int) -> int:
         """Forget entries that were last written before that moment; how many."""
@@ -98,12 +129,20 @@ class Retention:
         again = and_(cache_outputs.c.key.in_(keys), cache_outputs.c.updated_at < before)
         return self._connection.execute(delete(cache_outputs).where(again)).rowcount
 
-    def folders_to_empty(self, *, limit: int) -> list[str]:
-        statement = select(removals.c.uri).order_by(removals.c.created_at, removals.c.uri).limit(limit)
-        return list(self._connection.execute(statement).scalars())
+    def removed_runs(self, before: int, *, after: RemovedRun | None, limit: int) -> list[RemovedRun]:
+        """Those whose rows went before that moment and whose files did not yet, behind `after`."""
+        conditions = [removals.c.created_at < before]
+        if after is not None:
+            place = (after.removed_at, after.run.project, after.run.domain, after.run.name)
+            conditions.append(tuple_(*_NOTES) > place)
+        statement = select(*_NOTES, removals.c.uri).where(*conditions).order_by(*_NOTES).limit(limit)
+        return [
+            RemovedRun(run=RunId(project, domain, run), removed_at=removed_at, folder=uri)
+            for removed_at, project, domain, run, uri in self._connection.execute(statement)
+        ]
 
-    def emptied(self, uri: str) -> None:
-        self._connection.execute(delete(removals).where(removals.c.uri == uri))
+    def emptied(self, run: RunId) -> None:
+        self._connection.execute(delete(removals).where(of_run(removals, run)))
 
     def kept_specs(self) -> list[str]:
         """Digests of the specs of all tasks and actions that are kept."""
@@ -122,6 +161,9 @@ class Retention:
         """Of triggers that are not deleted."""
         return list(self._connection.execute(select(triggers.c.spec).where(triggers.c.deleted_at.is_(None))).scalars())
 
+    def artifact_specs(self) -> list[bytes]:
+        return list(self._connection.execute(select(artifacts.c.spec)).scalars())
+
     def used_inputs(self, uris: Iterable[str]) -> set[str]:
         """Those of the locations of inputs that a kept action has."""
         statement = select(actions.c.input_uri).where(actions.c.input_uri.in_(list(uris))).distinct()
@@ -131,3 +173,9 @@ class Retention:
         made = (actions.c.created_at >= begin, actions.c.created_at <= end)
         roots = (actions.c.project == project, actions.c.domain == domain, actions.c.parent.is_(None))
         return self._connection.execute(select(exists().where(*roots, *made))).scalar_one()
+
+
+def _is_elsewhere(location: ColumnElement[str]) -> ColumnElement[bool]:
+    base = actions.c.run_output_base
+    own = func.substr(location, 1, func.length(base) + 1) == base.concat("/")
+    return and_(location != "", or_(base == "", ~own))

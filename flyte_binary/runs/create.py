@@ -20,7 +20,7 @@ from flyte_binary.db.run_labels import insert_labels
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import locations
 from flyte_binary.domain.errors import AlreadyExists, InvalidArgument, NotFound
-from flyte_binary.domain.ids import TaskId
+from flyte_binary.domain.ids import RunId, TaskId
 from flyte_binary.rpc.identity import Caller
 from flyte_binary.runs.callers import stored_identity_of
 from flyte_binary.runs.order import RunOrder, order_from
@@ -135,6 +135,8 @@ def _admitted(tx: Transaction, order: RunOrder, *, check_name: bool = True) -> t
     require_project(tx, order.run.project)
     if check_name and tx.actions.get(order.run.root()) is not None:
         raise AlreadyExists(f"run {order.run} already exists")
+    if check_name:
+        _refuse_name_in_removal(tx, order.run)
     recovered = recovered_run(order)
     if recovered is not None and tx.actions.get(recovered.root()) is None:
         raise NotFound(f"run_spec.relation.related_to: run {recovered} not found")
@@ -153,7 +155,15 @@ def _insert(tx: Transaction, plan: RunPlan) -> None:
     row = plan.row
     if not tx.actions.insert(row):
         raise AlreadyExists(f"run {row.run_id} already exists")
+    # After the insert: whoever removes the run of that name has committed by then.
+    _refuse_name_in_removal(tx, row.run_id)
     if row.spec_digest is not None:
         tx.specs.put(row.spec_digest, plan.spec_body, at=row.created_at)
     insert_labels(tx.connection, row.run_id, plan.labels)
     tx.changed_action(row.id, None)
+
+
+def _refuse_name_in_removal(tx: Transaction, run: RunId) -> None:
+    """The new run's files would go with those of the old one (`retention` in the configuration)."""
+    if tx.retention.is_being_removed(run):
+        raise AlreadyExists(f"run {run} was removed, and its files are still being removed: choose another name")

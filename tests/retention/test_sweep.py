@@ -9,16 +9,21 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from flyteidl2.core import tasks_pb2
+from flyteidl2.core import catalog_pb2, tasks_pb2
 from flyteidl2.task import task_definition_pb2
-from flyteidl2.workflow import run_definition_pb2
+from flyteidl2.workflow import run_definition_pb2, run_service_pb2
 
+from flyte_binary.db.artifacts import ArtifactName, ArtifactRow
 from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow, AttemptRow, CacheRow, TaskRow
 from flyte_binary.db.tasks import digest_of
 from flyte_binary.db.transaction import Transaction
+from flyte_binary.domain.errors import AlreadyExists
 from flyte_binary.domain.ids import RunId, TaskId
 from flyte_binary.domain.phases import Phase
+from flyte_binary.rpc.identity import ANONYMOUS
+from flyte_binary.runs.create import RunCreator
+from flyte_binary.runs.projects.service import seed_projects
 from flyte_binary.runs.retention.sweeper import KeptFor, Sweeper
 from flyte_binary.storage.disk import DiskStore
 from flyte_binary.storage.signed import UrlSigner
@@ -115,6 +120,9 @@ async def test_old_runs_go_with_their_rows_and_files_and_young_ones_stay(world: 
     await world.run("young", days=6)
     sweeper = world.sweeper(runs=KEPT)
     await sweeper.sweep()
+    assert world.folder("old").exists(), "somebody may be reading it"
+    world.clock.advance(seconds=601)
+    await sweeper.sweep()
 
     assert await world.names() == {"young"}
     assert await world.database.read(lambda tx: tx.actions.get(old.action("c0"))) is None
@@ -158,8 +166,12 @@ async def test_what_the_cache_refers_to_stays_until_the_entry_has_gone(world: Wo
 
     world.clock.advance(seconds=8 * 24 * 3600)
     await sweeper.sweep()
-    assert await world.names() == set()
     assert await world.database.read(lambda tx: tx.cache.get("k")) is None
+    assert await world.names() == {"cached"}, "somebody may have read the entry just before"
+    await sweeper.sweep()
+    assert await world.names() == set()
+    world.clock.advance(seconds=601)
+    await sweeper.sweep()
     assert not world.folder("cached").exists()
 
 
@@ -178,12 +190,90 @@ async def test_what_a_recovered_run_refers_to_stays_as_long_as_that_run(world: W
     assert await world.names() == set()
 
 
+async def test_outputs_that_another_run_has_from_the_cache_stay_although_the_entry_has_gone(world: World) -> None:
+    await world.run("computed", days=30)
+    await world.run("hit", days=1, output_uri=f"{world.folder('computed')}/c0/1", cache_status=catalog_pb2.CACHE_HIT)
+    await world.sweeper(runs=KEPT).sweep()
+
+    assert await world.names() == {"computed", "hit"}
+
+
+async def test_inputs_that_a_rerun_has_from_another_run_stay(world: World) -> None:
+    await world.run("first", days=30)
+    await world.run("rerun", days=1, input_uri=f"{world.folder('first')}/inputs/abc/inputs.pb")
+    await world.run("first1", days=30)
+    await world.sweeper(runs=KEPT).sweep()
+
+    assert await world.names() == {"first", "rerun"}
+
+
+async def test_the_run_of_an_artifact_and_its_uploads_stay(world: World) -> None:
+    await world.run("source", days=30)
+    model = await world.upload("uploads/p/d/MODEL/model.bin", days=30)
+    artifact = ArtifactRow(
+        name=ArtifactName("p", "d", "m"),
+        version="1",
+        spec=b"\n" + model.encode(),
+        partition="",
+        source_run="source",
+        created_at=1,
+    )
+    await world.database.write(lambda tx: tx.artifacts.insert(artifact, {}, {}))
+    await world.sweeper(runs=KEPT, uploads=KEPT).sweep()
+
+    assert await world.names() == {"source"}
+    assert (world.root / "uploads/p/d/MODEL/model.bin").exists()
+
+
+async def test_the_name_of_a_removed_run_is_free_when_its_files_are_gone(world: World) -> None:
+    """Else the files of the new run would go with those of the old one."""
+    await world.run("nightly", days=8)
+    await world.database.write(lambda tx: seed_projects(tx, ["p"], 1))
+    creator = RunCreator(world.database, world.store, world.clock, ["d"])
+    request = run_service_pb2.CreateRunRequest(run_id=RunId("p", "d", "nightly").to_proto())
+    request.task_spec.task_template.container.image = "auto"
+    request.task_spec.task_template.id.name = "main"
+    sweeper = world.sweeper(runs=KEPT)
+    await sweeper.sweep()
+    for inline in (True, False):
+        if not inline:
+            request.offloaded_input_data.uri = f"{world.root}/offloaded-inputs/p/d/x"
+        with pytest.raises(AlreadyExists, match="still being removed"):
+            await creator.create(request, ANONYMOUS)
+    assert await world.names() == set()
+
+    world.clock.advance(seconds=601)
+    await sweeper.sweep()
+    await creator.create(request, ANONYMOUS)
+    assert not world.folder("nightly").exists()
+
+
+async def test_files_stay_if_an_action_took_them_while_the_rows_went(world: World) -> None:
+    """It had read the row, or the cache entry, before and committed after."""
+    origin = await world.run("origin", days=8)
+    sweeper = world.sweeper(runs=KEPT)
+    await sweeper.sweep()
+    await world.run("late", days=0, output_uri=f"{world.folder('origin')}/c0/1")
+    world.clock.advance(seconds=601)
+    await sweeper.sweep()
+    assert (world.folder("origin") / "c0/1/outputs.pb").exists()
+    assert await world.database.read(lambda tx: tx.retention.is_being_removed(origin))
+
+    world.clock.advance(seconds=8 * 24 * 3600)
+    for _ in range(2):
+        await sweeper.sweep()
+        world.clock.advance(seconds=601)
+    assert not world.folder("origin").exists()
+
+
 async def test_a_large_run_goes_in_steps_and_a_sweep_that_was_cut_off_is_gone_on_with(world: World) -> None:
     run = await world.run("large", days=8, children=1200)
     await world.database.write(lambda tx: tx.retention.remove_actions(run, limit=500))
-    await world.sweeper(runs=KEPT).sweep()
-
+    sweeper = world.sweeper(runs=KEPT)
+    await sweeper.sweep()
     assert await world.names() == set()
+    world.clock.advance(seconds=601)
+    await sweeper.sweep()
     assert not world.folder("large").exists()
 
 
@@ -196,14 +286,18 @@ async def test_files_of_a_removed_run_go_although_the_server_fell_before(world: 
 
     assert run == ended.run
     assert not world.folder("fallen").exists()
-    assert await world.database.read(lambda tx: tx.retention.folders_to_empty(limit=10)) == []
+    assert not await world.database.read(lambda tx: tx.retention.is_being_removed(run))
 
 
 async def test_a_folder_that_is_no_runs_is_never_emptied(world: World) -> None:
-    await world.run("strange", days=8, run_output_base=str(world.root))
+    strange = await world.run("strange", days=8, run_output_base=str(world.root))
     await world.run("other", days=1)
-    await world.sweeper(runs=KEPT).sweep()
+    sweeper = world.sweeper(runs=KEPT)
+    await sweeper.sweep()
+    world.clock.advance(seconds=601)
+    await sweeper.sweep()
 
+    assert not await world.database.read(lambda tx: tx.retention.is_being_removed(strange))
     assert (world.folder("other") / "a0/1/outputs.pb").exists()
     assert (world.folder("strange") / "a0/1/outputs.pb").exists()
 

@@ -1,8 +1,9 @@
 """The sweep: cache entries, then runs, then the files of removed runs, then uploads that nobody uses.
 
 Everything is asked for again in each sweep and done in small steps, so it may be cut off at any point and done by
-several servers at once. What a cache entry or a recovered run refers to is kept however old it is; runs that are at
-work are left alone.
+several servers at once. What the cache, an artifact or another run refers to is kept however old it is; runs that are
+at work are left alone. Who refers to what is read before anything is removed, and files go some time after the rows,
+because an action may just be about to take outputs from an entry or a run that goes: it is seen by then.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import structlog
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
-from flyte_binary.db.retention import EndedRun
+from flyte_binary.db.retention import EndedRun, RemovedRun
+from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain.errors import FlyteError
-from flyte_binary.domain.locations import join
 from flyte_binary.runs.retention.pins import Pins
 from flyte_binary.runs.retention.uploads import UnusedUploads
 from flyte_binary.storage.store import ObjectStore
@@ -28,6 +29,9 @@ RUNS_AT_A_TIME = 50
 ROWS_AT_A_TIME = 500
 PAUSE_SECONDS = 0.05
 """Between two steps, for those who have work to do."""
+
+FILES_STAY = timedelta(minutes=10)
+"""How long files stay after the rows: longer than anything takes that read a row before it went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +88,12 @@ class Sweeper:
 
     async def sweep(self) -> None:
         """Raises `FlyteError` if database or store cannot work; what is left is done by the next sweep."""
+        pins = await self._database.read(_pins)
         if (before := self._before(self._kept_for.cache)) is not None:
             await self._expire_cache(before)
         if (before := self._before(self._kept_for.runs)) is not None:
-            await self._remove_runs(before)
-        await self._empty_folders()
+            await self._remove_runs(before, pins)
+        await self._empty_folders(pins)
         if self._kept_for.uploads is not None:
             self.removed.objects += await self._uploads.remove(older_than=self._kept_for.uploads, pause=self._pause)
 
@@ -103,15 +108,12 @@ class Sweeper:
                 return
             await self._pause()
 
-    async def _remove_runs(self, before: int) -> None:
-        pins = await self._database.read(
-            lambda tx: Pins(tx.retention.cached_folders(), tx.retention.recovered_outputs())
-        )
+    async def _remove_runs(self, before: int, pins: Pins) -> None:
         last: EndedRun | None = None
         while True:
             found = await self._ended(before, last)
             for ended in found:
-                if not pins.holds(ended):
+                if not pins.hold(ended.run, ended.output_base):
                     await self._remove_run(ended)
             if len(found) < RUNS_AT_A_TIME:
                 return
@@ -131,16 +133,30 @@ class Sweeper:
         await self._database.write(lambda tx: tx.retention.remove_root(ended, at=at), run=run)
         self.removed.runs += 1
 
-    async def _empty_folders(self) -> None:
-        while folders := await self._database.read(lambda tx: tx.retention.folders_to_empty(limit=RUNS_AT_A_TIME)):
-            for folder in folders:
-                await self._empty(folder)
-                await self._database.write(lambda tx, folder=folder: tx.retention.emptied(folder))
-                await self._pause()
+    async def _empty_folders(self, pins: Pins) -> None:
+        before = self._clock.now() - int(FILES_STAY.total_seconds() * 1_000_000)
+        last: RemovedRun | None = None
+        while True:
+            found = await self._removed(before, last)
+            for removed in found:
+                if not pins.hold(removed.run, removed.folder):
+                    await self._empty(removed)
+                    run = removed.run
+                    await self._database.write(lambda tx, run=run: tx.retention.emptied(run), run=run)
+                    await self._pause()
+            if len(found) < RUNS_AT_A_TIME:
+                return
+            last = found[-1]
 
-    async def _empty(self, folder: str) -> None:
-        if not _may_empty(folder, self._store):
-            log.warning("a folder outside of the object store is left alone", folder=folder)
+    async def _removed(self, before: int, after: RemovedRun | None) -> list[RemovedRun]:
+        return await self._database.read(
+            lambda tx: tx.retention.removed_runs(before, after=after, limit=RUNS_AT_A_TIME)
+        )
+
+    async def _empty(self, removed: RemovedRun) -> None:
+        folder = removed.folder
+        if not _may_empty(removed, self._store):
+            log.warning("a folder that is not a run's own is left alone", folder=folder, run=str(removed.run))
             return
         while True:
             page = await self._store.list(folder, limit=ROWS_AT_A_TIME)
@@ -154,9 +170,15 @@ class Sweeper:
         await asyncio.sleep(self._pause_seconds)
 
 
-def _may_empty(folder: str, store: ObjectStore) -> bool:
-    """A run's folder lies at least three names deep: project, domain, run."""
-    base = join(store.base_uri, "")
-    below = folder.removeprefix(base)
-    inside = folder.startswith(base) and len(below.strip("/").split("/")) >= 3
-    return store.covers(folder) and (inside or not folder.startswith(store.base_uri))
+def _pins(tx: Transaction) -> Pins:
+    return Pins(
+        cached=tx.retention.cached_folders(),
+        borrowed=tx.retention.borrowed(),
+        of_artifacts=tx.retention.runs_of_artifacts(),
+    )
+
+
+def _may_empty(removed: RemovedRun, store: ObjectStore) -> bool:
+    """The folder is one that only this run has."""
+    run = removed.run
+    return store.covers(removed.folder) and removed.folder.endswith(f"/{run.project}/{run.domain}/{run.name}")

@@ -1,19 +1,20 @@
 """Uploads that nobody uses: code and files below `uploads/`, and inputs below `offloaded-inputs/`.
 
-An upload is used if the specification of a kept task, action or trigger names it, or its folder; if a kept action has
-it as its inputs; or if a kept run of its project and domain was made within a day of it, which may have it among the
-values of its inputs.
+An upload is used if the specification of a kept task, action, trigger or artifact names it, or its folder; if a kept
+action has it as its inputs; or if a kept run of its project and domain was made within a day of it, which may have it
+among the values of its inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
 from flyte_binary.domain.locations import join
 from flyte_binary.domain.timestamps import to_micros
+from flyte_binary.runs.retention.named import NamedUploads
 from flyte_binary.storage.store import ListedObject, ObjectStore
 
 OFFLOADED = "offloaded-inputs"
@@ -35,9 +36,11 @@ class UnusedUploads:
     async def remove(self, *, older_than: timedelta, pause: Pause) -> int:
         """How many objects were removed. Raises `FlyteError`."""
         before = self._clock.now() - int(older_than.total_seconds() * 1_000_000)
-        named = await self._named(pause)
+        folders = (join(self._store.base_uri, self._prefix), join(self._store.base_uri, OFFLOADED))
+        named = NamedUploads(folders)
+        await self._add_kept(named, pause)
         removed = 0
-        for folder in (join(self._store.base_uri, self._prefix), join(self._store.base_uri, OFFLOADED)):
+        for folder in folders:
             token = ""
             while True:
                 page = await self._store.list(folder, token=token, limit=PAGE)
@@ -52,18 +55,18 @@ class UnusedUploads:
                 await pause()
         return removed
 
-    async def _named(self, pause: Pause) -> bytes:
-        """All specifications that are kept, to be searched for locations."""
+    async def _add_kept(self, named: NamedUploads, pause: Pause) -> None:
+        """All specifications that are kept."""
+        named.add(await self._database.read(lambda tx: tx.retention.trigger_specs()))
+        named.add(await self._database.read(lambda tx: tx.retention.artifact_specs()))
         digests = await self._database.read(lambda tx: tx.retention.kept_specs())
-        bodies = await self._database.read(lambda tx: tx.retention.trigger_specs())
         for start in range(0, len(digests), PAGE):
             some = digests[start : start + PAGE]
-            bodies += await self._database.read(lambda tx, some=some: tx.retention.specs(some))
+            named.add(await self._database.read(lambda tx, some=some: tx.retention.specs(some)))
             await pause()
-        return b"\0".join(bodies)
 
-    async def _unused(self, old: list[ListedObject], folder: str, named: bytes) -> list[ListedObject]:
-        candidates = [each for each in old if not _is_named(each.uri, folder, named)]
+    async def _unused(self, old: list[ListedObject], folder: str, named: NamedUploads) -> list[ListedObject]:
+        candidates = [each for each in old if not named.names(each.uri, folder)]
         if not candidates:
             return []
         uris = [uri for each in candidates for uri in (each.uri, each.uri.rpartition("/")[0])]
@@ -83,15 +86,3 @@ class UnusedUploads:
         return await self._database.read(
             lambda tx: tx.retention.has_run_between(project, domain, at - HOUR_MICROS, at + DAY_MICROS)
         )
-
-
-def _is_named(uri: str, folder: str, named: bytes) -> bool:
-    return any(part.encode() in named for part in _itself_and_above(uri, folder))
-
-
-def _itself_and_above(uri: str, folder: str) -> Iterable[str]:
-    """Down to the folder of one upload: project, domain and a name of its own."""
-    base = join(folder, "")
-    parts = uri.removeprefix(base).split("/")
-    for length in range(len(parts), 2, -1):
-        yield base + "/".join(parts[:length])

@@ -22,8 +22,8 @@ def upgrade() -> None:
     _retention()
     _triggers()
     _secrets()
-    _artifacts()
     _settings()
+    _artifacts()
 
 
 def _several_servers() -> None:
@@ -117,8 +117,12 @@ def _settings() -> None:
 def _retention() -> None:
     op.create_table(
         "removals",
-        sa.Column("uri", _TEXT, primary_key=True, nullable=False),
+        sa.Column("project", _TEXT, nullable=False),
+        sa.Column("domain", _TEXT, nullable=False),
+        sa.Column("run", _TEXT, nullable=False),
+        sa.Column("uri", _TEXT, nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("project", "domain", "run"),
     )
 
 
