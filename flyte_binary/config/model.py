@@ -542,8 +542,8 @@ class Secret:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
     runs: Annotated[timedelta, Between(60)] | None = None
-    """How long a run is kept after its end, with its actions, events, logs, inputs and outputs. One whose files
-    the cache, an artifact or another run refers to is kept as long as those. Default: for ever. YAML: retention.runs."""
+    """How long a run is kept after its end, with its actions, events, logs, inputs and outputs. One whose files the
+    cache, an artifact or another run refers to is kept as long as those. Default: for ever. YAML: retention.runs."""
 
     cache: Annotated[timedelta, Between(60)] | None = None
     """How long a cached output is remembered after it was last written. Default: for ever. YAML: retention.cache."""
