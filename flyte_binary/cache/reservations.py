@@ -31,8 +31,9 @@ class Heartbeats:
     """After how many missed heartbeats a reservation expires."""
 
     def granted(self, asked: Duration) -> timedelta:
-        interval = timedelta(seconds=asked.seconds, microseconds=asked.nanos // 1000)
-        return interval if timedelta(0) < interval < self.longest else self.longest
+        micros = asked.seconds * 1_000_000 + asked.nanos // 1000
+        # As a number, because not every Duration is one that a timedelta can hold.
+        return timedelta(microseconds=micros) if 0 < micros < self.longest // _MICROSECOND else self.longest
 
     def expiry(self, interval: timedelta, *, now: int) -> int:
         """Microseconds since the epoch."""

@@ -10,6 +10,7 @@ import os
 import random
 from collections.abc import AsyncIterator, MutableMapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ from google.protobuf.json_format import MessageToJson
 from sqlalchemy import select
 
 from flyte_binary.actions.abort import Aborter
+from flyte_binary.actions.enqueue import Enqueuer
+from flyte_binary.actions.events_proxy import EventsProxy
+from flyte_binary.actions.internal_runs import InternalRunService
+from flyte_binary.actions.queue_state import QueueService
+from flyte_binary.actions.recorded_events import EventRecorder
 from flyte_binary.actions.signal import Signaller
+from flyte_binary.cache.reservations import Heartbeats
+from flyte_binary.cache.service import CacheService
+from flyte_binary.cache.v1_service import CacheServiceV1
 from flyte_binary.db import tables
 from flyte_binary.db.database import Database
 from flyte_binary.db.transaction import Transaction
@@ -27,6 +36,7 @@ from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.application import RpcApplication
 from flyte_binary.rpc.mount import ServiceMount, mount
 from flyte_binary.runs.artifacts.service import ArtifactService
+from flyte_binary.runs.projects.domain_service import DomainService
 from flyte_binary.runs.projects.service import seed_projects
 from flyte_binary.runs.service import RunService
 from flyte_binary.runs.tasks.service import TaskService
@@ -40,8 +50,19 @@ from tests.golden.service_table import services
 
 REQUESTS = int(os.environ.get("FLYTE_FUZZ_REQUESTS", "2000"))
 OURS = frozenset({"unknown", "internal", "data_loss"})
-SERVED = ("artifact.ArtifactService", "task.TaskService", "trigger.TriggerService", "workflow.RunService")
-SERVED = (*SERVED, "workflow.TrackedRunService")
+SERVED = (
+    "artifact.ArtifactService",
+    "task.TaskService",
+    "trigger.TriggerService",
+    "workflow.RunService",
+    "workflow.TrackedRunService",
+    "cacheservice.v2.CacheService",
+    "cacheservice.CacheService",
+    "org.DomainService",
+    "workflow.InternalRunService",
+    "workflow.EventsProxyService",
+    "workflow.QueueService",
+)
 
 
 @dataclass(frozen=True)
@@ -101,12 +122,20 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     domains = ("development", "production")
     common = {"database": database, "store": store, "clock": clock, "domains": domains}
     deciding = {"hub": hub, "aborter": Aborter(database, clock), "signaller": Signaller(database, clock)}
+    recorder = EventRecorder(database, clock)
+    heartbeats = Heartbeats(longest=timedelta(seconds=30), grace_multiplier=3)
     implementations = (
         ArtifactService(database=database, clock=clock, domains=domains),
         TaskService(**common),
         TriggerService(**common),
         RunService(**common, **deciding),
         TrackedRunService(**common, **deciding, uploads="/store/uploads"),
+        (entries := CacheService(database, clock, heartbeats)),
+        CacheServiceV1(entries),
+        DomainService([(domain, domain) for domain in domains]),
+        InternalRunService(database, clock, recorder),
+        EventsProxy(recorder),
+        QueueService(Enqueuer(database, store, clock), Aborter(database, clock)),
     )
     mounts = [ServiceMount(f"flyteidl2.{name}", one) for name, one in zip(SERVED, implementations, strict=True)]
     yield Served(mount(mounts), database)
