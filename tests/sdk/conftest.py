@@ -14,7 +14,7 @@ from tests.sdk.stores import DiskStore, S3Store, Store
 
 HERE = Path(__file__).parent
 
-STORELESS = {"test_secrets.py", "test_triggers.py"}
+STORELESS = {"test_secrets.py", "test_triggers.py", "test_cli_running.py", "test_cli_surroundings.py"}
 """What the command line does there is the same on every store, and each command is a second of loading the SDK."""
 
 
