@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "flyte-binary"
 EXIT_REFUSED = 2
+EXIT_BEHIND = 1
+"""Of `migrate --check`."""
 
 _FLAGS = {"--data-dir": "dataDir", "--host": "runs.server.host", "--port": "runs.server.port"}
 _OPERATIONS = {"secrets": "rotate-key"}
@@ -30,7 +32,7 @@ _FOLDERS = ("backup", "restore")
 _COMMANDS = """commands:
   serve         run the server (the default)
   check-config  say what is wrong with the configuration, or print what it amounts to
-  migrate       bring the database to this version, without serving
+  migrate       bring the database to this version, without serving; with --check only say whether that is needed
   version       print the version
   backup FOLDER
                 copy database, objects and keys to a new folder, also while a server runs
@@ -48,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code; the entry point of the `flyte-binary` script."""
     parser = _parser()
     arguments = parser.parse_intermixed_args(argv)
+    if arguments.check and arguments.command != "migrate":
+        parser.error(f"{arguments.command} takes no --check")
     if arguments.command in _FOLDERS:
         if arguments.operation is None:
             parser.error(f"{arguments.command} needs a folder: {PROGRAM} {arguments.command} /mnt/flyte-backup")
@@ -60,10 +64,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         loaded = _load(arguments, os.environ)
-        commands = {"serve": _serve, "check-config": _check_config, "migrate": _migrate, "secrets": _rotate_key}
+        commands = {
+            "serve": _serve,
+            "check-config": _check_config,
+            "migrate": _migrate,
+            "check": _check_schema,
+            "secrets": _rotate_key,
+        }
         if arguments.command in _FOLDERS:
             return _copy(loaded, arguments.command, Path(arguments.operation))
-        return commands[arguments.command](loaded)
+        return commands["check" if arguments.check else arguments.command](loaded)
     except (ConfigError, FlyteError) as error:
         sys.stderr.write(f"{PROGRAM}: {error}\n")
         return EXIT_REFUSED
@@ -105,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PATH=VALUE",
         help="one setting, such as runs.server.port=8090; may be given several times",
     )
+    parser.add_argument("--check", action="store_true", help="of migrate: change nothing; exit with 1 if it is needed")
     parser.add_argument("--version", action="store_true", help="same as the command")
     return parser
 
@@ -146,6 +157,20 @@ def _migrate(loaded: Loaded) -> int:
     done = "was already at" if before == HEAD else "is now at"
     sys.stdout.write(f"{shown} {done} schema revision {HEAD}.\n")
     return 0
+
+
+def _check_schema(loaded: Loaded) -> int:
+    _refuse_unusable(loaded, address=False)
+    from flyte_binary.composition.databases import schema_of  # noqa: PLC0415 - as above
+    from flyte_binary.db.migrate import HEAD  # noqa: PLC0415
+
+    shown, found = schema_of(loaded.config)
+    if found == HEAD:
+        sys.stdout.write(f"{shown} is at schema revision {HEAD}, this program's.\n")
+        return 0
+    before = "has no schema yet" if found is None else f"is at schema revision {found}"
+    sys.stdout.write(f"{shown} {before}; `{PROGRAM} migrate` brings it to {HEAD}, and so does the start of a server.\n")
+    return EXIT_BEHIND
 
 
 def _rotate_key(loaded: Loaded) -> int:

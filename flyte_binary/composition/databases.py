@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from flyte_binary.config.model import Config, Postgres
 from flyte_binary.db.database import Database
-from flyte_binary.db.migrate import upgrade
+from flyte_binary.db.migrate import current_revision, refuse_newer, upgrade
 from flyte_binary.db.sqlite import SqliteDatabase, make_engine
 from flyte_binary.domain.errors import InvalidArgument
 from flyte_binary.live.hub import Hub
@@ -43,6 +43,31 @@ def migrate(config: Config) -> tuple[str, str | None]:
         return str(config.sqlite_path), migrate_sqlite(config.sqlite_path)
     address = address_of(config.runs.database.postgres)
     return address.shown(), asyncio.run(migrate_postgres(address))
+
+
+def schema_of(config: Config) -> tuple[str, str | None]:
+    """What `migrate` would find, without making or changing anything. Raises as it does."""
+    if uses_postgres(config):
+        # As below.
+        from flyte_binary.db.postgres.schema import revision_of  # noqa: PLC0415
+
+        address = address_of(config.runs.database.postgres)
+        shown, found = address.shown(), asyncio.run(revision_of(address))
+    else:
+        shown, found = str(config.sqlite_path), _sqlite_revision(config.sqlite_path)
+    refuse_newer(found)
+    return shown, found
+
+
+def _sqlite_revision(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    engine = make_engine(path)
+    try:
+        with engine.connect() as connection:
+            return current_revision(connection)
+    finally:
+        engine.dispose()
 
 
 def migrate_sqlite(path: Path) -> str | None:

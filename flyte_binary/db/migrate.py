@@ -44,13 +44,18 @@ def upgrade_on(connection: Connection) -> str | None:
         found = current_revision(connection)
         if found == HEAD:
             return found
-        if found is not None and not _known(found):
-            raise FailedPrecondition(
-                f"the database is at schema revision {found}, newer than this program's {HEAD}: "
-                "start the newer flyte-binary, or restore the backup that was made before it"
-            )
+        refuse_newer(found)
         _run_alembic(connection)
     return found
+
+
+def refuse_newer(revision: str | None) -> None:
+    """Raises `FailedPrecondition` for a revision that this program does not know; None is an empty database."""
+    if revision is not None and not _known(revision):
+        raise FailedPrecondition(
+            f"the database is at schema revision {revision}, newer than this program's {HEAD}: "
+            "start the newer flyte-binary, or restore the backup that was made before it"
+        )
 
 
 def _known(revision: str) -> bool:

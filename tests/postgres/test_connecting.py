@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flyte_binary.composition.databases import address_of, migrate, migrate_postgres, uses_postgres
+from flyte_binary.composition.databases import address_of, migrate, migrate_postgres, schema_of, uses_postgres
 from flyte_binary.config.model import Config, Database, Postgres, Runs
 from flyte_binary.db.migrate import HEAD
 from flyte_binary.db.postgres.channel import PostgresChannel
@@ -169,3 +169,11 @@ def _serve(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
         "FLYTE_BINARY__RUNS__DATABASE__POSTGRES__URL": url,
     }
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_whether_a_migration_is_needed_is_said_without_making_the_database(postgres: PostgresServer) -> None:
+    config = Config(runs=Runs(database=Database(postgres=settings(postgres, dbname="to_be_checked"))))
+
+    assert [schema_of(config)[1], schema_of(config)[1]] == [None, None]
+    assert migrate(config)[1] is None, "it had not been made"
+    assert schema_of(config)[1] == HEAD

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import resource
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from flyte_binary import __version__
 from flyte_binary.cli import main
+from flyte_binary.db.migrate import HEAD
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -134,12 +137,45 @@ def test_migrate_makes_the_database_and_a_second_time_finds_it_current(
     assert "was already at schema revision" in capsys.readouterr().out
 
 
+def test_migrate_check_says_what_is_needed_and_changes_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    folder = ["--data-dir", str(tmp_path / "data")]
+
+    assert main(["migrate", "--check", *folder]) == 1
+    assert f"flyte.db has no schema yet; `flyte-binary migrate` brings it to {HEAD}" in capsys.readouterr().out
+    assert not (tmp_path / "data" / "flyte.db").exists()
+    assert main(["migrate", *folder]) == 0
+    capsys.readouterr()
+    assert main(["migrate", "--check", *folder]) == 0
+    assert f"is at schema revision {HEAD}, this program's" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["migrate", "--check"], ["serve", "--port", "0"]])
+def test_a_schema_that_is_newer_than_the_program_is_refused_in_a_sentence_and_left_alone(
+    tmp_path: Path, command: list[str]
+):
+    assert main(["migrate", "--data-dir", str(tmp_path)]) == 0
+    with closing(sqlite3.connect(tmp_path / "flyte.db")) as database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+        database.commit()
+
+    refused = run(*command, "--data-dir", str(tmp_path))
+
+    assert refused.returncode == 2
+    assert "the database is at schema revision 9999, newer than this program's" in refused.stderr
+    assert "start the newer flyte-binary, or restore the backup" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    with closing(sqlite3.connect(tmp_path / "flyte.db")) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchall() == [("9999",)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["secrets"], "expected `flyte-binary secrets rotate-key`"),
         (["secrets", "rotate"], "expected `flyte-binary secrets rotate-key`"),
         (["migrate", "rotate-key"], "migrate takes no 'rotate-key'"),
+        (["serve", "--check"], "serve takes no --check"),
+        (["backup", "/mnt/x", "--check"], "backup takes no --check"),
     ],
 )
 def test_an_operation_belongs_to_its_command(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]):

@@ -102,12 +102,19 @@ async def ensure_database(address: Address) -> None:
 
     Raises `FailedPrecondition` with a sentence for what a person has to mend, `Unavailable` for what may pass.
     """
+    if not await database_exists(address):
+        await _create(address)
+
+
+async def database_exists(address: Address) -> bool:
+    """Raises as `ensure_database` does."""
     try:
         await (await connect(address)).close()
     except asyncpg.InvalidCatalogNameError:
-        await _create(address)
+        return False
     except Exception as error:
         raise cannot_connect(address, error) from error
+    return True
 
 
 async def _create(address: Address) -> None:
