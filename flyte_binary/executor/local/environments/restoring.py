@@ -10,7 +10,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -95,8 +95,9 @@ class Restoring:
         except OSError as error:
             self._ended(digest, order.image, None, str(error))
         finally:
+            # Before it is forgotten, so that whoever closes waits for it.
+            await _to_the_end(asyncio.to_thread(lambda: remove_tree(work)))
             self._running.pop(digest, None)
-            await asyncio.to_thread(lambda: remove_tree(work))
 
     def _ended(self, digest: str, image: str, code: int | None, log: str) -> None:
         if code == 0:
@@ -105,6 +106,16 @@ class Restoring:
             return
         self._failed[digest] = _Failure(at=time.monotonic(), log=log[-_TAIL_CHARACTERS:])
         _log.warning("environment_not_restored", image=image, exit_code=code)
+
+
+async def _to_the_end(work: Awaitable[None]) -> None:
+    """Also if the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _lay_out(work: Path, order: Order, description: bytes, context: bytes | None) -> None:
