@@ -1,4 +1,4 @@
-"""Identifiers of runs, actions, attempts, tasks, triggers and projects.
+"""Identifiers of runs, actions, attempts, tasks, triggers, apps and projects.
 
 The organisation is never part of an identity: the SDK sends `""`, `"127"` or `"local"` for one and
 the same server. It is accepted on the wire and dropped here.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flyteidl2.app import app_definition_pb2
 from flyteidl2.common import identifier_pb2
 from flyteidl2.task import task_definition_pb2
 
@@ -121,3 +122,20 @@ class TriggerId:
 
     def __str__(self) -> str:
         return f"{self.project}/{self.domain}/{self.task_name}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AppId:
+    project: str
+    domain: str
+    name: str
+
+    def to_proto(self) -> app_definition_pb2.Identifier:
+        return app_definition_pb2.Identifier(project=self.project, domain=self.domain, name=self.name)
+
+    @staticmethod
+    def from_proto(message: app_definition_pb2.Identifier) -> AppId:
+        return AppId(message.project, message.domain, message.name)
+
+    def __str__(self) -> str:
+        return f"{self.project}/{self.domain}/{self.name}"
