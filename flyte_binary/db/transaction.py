@@ -11,6 +11,8 @@ from functools import cached_property
 from sqlalchemy import Connection
 
 from flyte_binary.db.actions import Actions
+from flyte_binary.db.app_replicas import AppReplicas
+from flyte_binary.db.apps import Apps
 from flyte_binary.db.artifacts import Artifacts
 from flyte_binary.db.attempts import Attempts
 from flyte_binary.db.cache import CacheEntries
@@ -23,7 +25,7 @@ from flyte_binary.db.settings import SettingsDocuments
 from flyte_binary.db.tasks import Tasks, TaskSpecs
 from flyte_binary.db.triggers import Triggers
 from flyte_binary.domain import topics
-from flyte_binary.domain.ids import ActionId, ProjectId
+from flyte_binary.domain.ids import ActionId, AppId, ProjectId
 
 
 class Transaction:
@@ -50,6 +52,14 @@ class Transaction:
         if action.is_root:
             self.changed(topics.runs(ProjectId(action.project, action.domain)), (action.run,))
             self.changed(topics.ALL_RUNS, (action.project, action.domain, action.run))
+
+    def changed_app(self, app: AppId, *, wanted: bool) -> None:
+        """Tell the watches of the app and, if it is `wanted` otherwise than before, the passes over it."""
+        key = (app.project, app.domain, app.name)
+        if wanted:
+            self.changed(topics.APP_WORK, key)
+        for topic in (topics.app(app), topics.apps(ProjectId(app.project, app.domain)), topics.ALL_APPS):
+            self.changed(topic, key)
 
     @cached_property
     def actions(self) -> Actions:
@@ -102,3 +112,11 @@ class Transaction:
     @cached_property
     def secrets(self) -> Secrets:
         return Secrets(self.connection)
+
+    @cached_property
+    def apps(self) -> Apps:
+        return Apps(self.connection)
+
+    @cached_property
+    def app_replicas(self) -> AppReplicas:
+        return AppReplicas(self.connection)

@@ -6,7 +6,7 @@ says "read this again" and carries no data.
 
 from __future__ import annotations
 
-from flyte_binary.domain.ids import ProjectId, RunId
+from flyte_binary.domain.ids import AppId, ProjectId, RunId
 
 Topic = tuple[str, ...]
 Key = tuple[str, ...]
@@ -19,6 +19,12 @@ CACHE: Topic = ("cache",)
 
 TRIGGERS: Topic = ("triggers",)
 """Keys: (project, domain, task name, trigger name) of each trigger that was deployed, changed or deleted."""
+
+APP_WORK: Topic = ("app-work",)
+"""Keys: (project, domain, name) of each app of which something else is wanted; read by the passes over apps."""
+
+ALL_APPS: Topic = ("apps",)
+"""Keys: (project, domain, name) of each app of which anything changed, its status included."""
 
 SHARDS: Topic = ("shards",)
 """One key: shards were given back for others to take."""
@@ -41,3 +47,13 @@ def runs(project: ProjectId) -> Topic:
 
 ALL_RUNS: Topic = ("runs",)
 """Keys: (project, domain, run name): the same for a watch over all projects."""
+
+
+def apps(project: ProjectId) -> Topic:
+    """Keys: (project, domain, name), as for `ALL_APPS`, of the apps of the project and domain."""
+    return ("apps", project.project, project.domain)
+
+
+def app(app_id: AppId) -> Topic:
+    """The one key of `ALL_APPS` that is this app's."""
+    return ("app", app_id.project, app_id.domain, app_id.name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from flyte_binary.db.tables.apps import app_inputs as app_inputs
+from flyte_binary.db.tables.apps import app_replicas as app_replicas
+from flyte_binary.db.tables.apps import apps as apps
 from flyte_binary.db.tables.artifacts import artifact_attributes as artifact_attributes
 from flyte_binary.db.tables.artifacts import artifact_schemas as artifact_schemas
 from flyte_binary.db.tables.artifacts import artifacts as artifacts

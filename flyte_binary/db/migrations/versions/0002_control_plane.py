@@ -1,4 +1,4 @@
-"""Secrets, triggers, settings, artifacts: what the control plane keeps besides runs.
+"""Secrets, triggers, settings, artifacts, apps: what the control plane keeps besides runs.
 
 Revision ID: 0002
 """
@@ -24,6 +24,7 @@ def upgrade() -> None:
     _secrets()
     _settings()
     _artifacts()
+    _apps()
 
 
 def _several_servers() -> None:
@@ -165,4 +166,49 @@ def _artifacts() -> None:
         sa.Column("schema", sa.LargeBinary(), nullable=False),
         sa.Column("declared", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.PrimaryKeyConstraint("project", "domain", "name"),
+    )
+
+
+def _apps() -> None:
+    app = ("project", "domain", "name")
+    op.create_table(
+        "apps",
+        *(sa.Column(name, _TEXT, nullable=False) for name in (*app, "host_label")),
+        sa.Column("org", _TEXT, server_default="", nullable=False),
+        sa.Column("spec", sa.LargeBinary(), nullable=False),
+        sa.Column("meta", sa.LargeBinary(), nullable=False),
+        sa.Column("sha", _TEXT, server_default="", nullable=False),
+        sa.Column("wanted", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("revision", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("generation", sa.BigInteger(), nullable=False),
+        sa.Column("status", sa.LargeBinary(), nullable=False),
+        sa.Column("phase", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("observed", sa.BigInteger(), nullable=False),
+        sa.Column("created_by", _TEXT, server_default="", nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("updated_at", sa.BigInteger(), nullable=False),
+        sa.Column("started_at", sa.BigInteger(), nullable=True),
+        sa.PrimaryKeyConstraint(*app),
+    )
+    op.create_index("idx_apps_host_label", "apps", ["host_label"], unique=True)
+    artifact = ("artifact_project", "artifact_domain", "artifact_name")
+    op.create_table(
+        "app_inputs",
+        *(sa.Column(name, _TEXT, nullable=False) for name in app),
+        sa.Column("place", sa.Integer(), nullable=False),
+        *(sa.Column(name, _TEXT, nullable=False) for name in artifact),
+        sa.Column("artifact_version", _TEXT, server_default="", nullable=False),
+        sa.PrimaryKeyConstraint(*app, "place"),
+    )
+    op.create_index("idx_app_inputs_artifact", "app_inputs", list(artifact))
+    op.create_table(
+        "app_replicas",
+        *(sa.Column(name, _TEXT, nullable=False) for name in app),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("revision", sa.Integer(), nullable=False),
+        *(sa.Column(name, _TEXT, nullable=False) for name in ("sha", "nonce")),
+        sa.Column("port", sa.Integer(), nullable=False),
+        sa.Column("node", _TEXT, server_default="", nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint(*app, "number"),
     )
