@@ -1,0 +1,1 @@
+"""The single ingress: requests to apps by their path or host, passed on to a replica."""
