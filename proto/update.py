@@ -22,6 +22,8 @@ CONTRACT = Path(__file__).with_name("contract.txt")
 
 SERVICES = {
     "flyteidl2.actions.ActionsService": "actions.actions_service_pb2",
+    "flyteidl2.app.AppLogsService": "app.app_logs_service_pb2",
+    "flyteidl2.app.AppService": "app.app_service_pb2",
     "flyteidl2.artifact.ArtifactService": "artifact.artifact_service_pb2",
     "flyteidl2.auth.AuthMetadataService": "auth.auth_service_pb2",
     "flyteidl2.auth.IdentityService": "auth.identity_pb2",

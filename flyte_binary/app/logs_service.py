@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from flyteidl2.app import app_definition_pb2, replica_definition_pb2
+from flyteidl2.app import app_definition_pb2, app_logs_service_pb2, replica_definition_pb2
 from flyteidl2.app import app_logs_payload_pb2 as pb
 from flyteidl2.logs.dataplane import payload_pb2 as logs_pb2
 
@@ -19,6 +19,8 @@ from flyte_binary.domain.logs import LogLine
 from flyte_binary.domain.names import check_text
 from flyte_binary.domain.timestamps import to_proto
 from flyte_binary.rpc.identity import RequestContext
+
+FULL_NAME = app_logs_service_pb2.DESCRIPTOR.services_by_name["AppLogsService"].full_name
 
 MAX_TAILS = 100
 """Streams at once, as in the reference backend."""

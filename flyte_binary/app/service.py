@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from datetime import timedelta
 
-from flyteidl2.app import app_definition_pb2
+from flyteidl2.app import app_definition_pb2, app_service_pb2
 from flyteidl2.app import app_payload_pb2 as pb
 
 from flyte_binary.app import wanted
@@ -25,6 +25,8 @@ from flyte_binary.domain.ids import AppId
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.callers import identity_of
 from flyte_binary.rpc.identity import Caller, RequestContext
+
+FULL_NAME = app_service_pb2.DESCRIPTOR.services_by_name["AppService"].full_name
 
 _OPERATORS = (
     "serves operators that deploy apps on clusters of their own; this server deploys them itself and does not serve it"

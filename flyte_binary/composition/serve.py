@@ -16,7 +16,9 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from flyte_binary.actions.abort import Aborter
 from flyte_binary.actions.callbacks import Callbacks
 from flyte_binary.actions.signal import Signaller
+from flyte_binary.app.apps import Apps
 from flyte_binary.auth.metadata_service import well_known_routes
+from flyte_binary.composition.apps import open_local_apps
 from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_backend, loopback
@@ -102,13 +104,14 @@ async def _run_until_stopped(config: Config, parts: Parts, stop: Stop) -> None:
     if adopted.is_set():
         sys.stdout.write(banner(parts.banner_facts(config)) + "\n")
         sys.stdout.flush()
+    serving_apps = asyncio.create_task(parts.apps.run(), name="apps")
     scheduling = parts.scheduler and asyncio.create_task(parts.scheduler.run(), name="scheduler")
     sweeping = parts.sweeper and asyncio.create_task(parts.sweeper.run(), name="retention")
     stopping = asyncio.create_task(stop.requested.wait(), name="stop-requested")
     await asyncio.wait({serving, executing, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     parts.server.stop()
-    for task in (scheduling, sweeping):
+    for task in (serving_apps, scheduling, sweeping):
         if task is not None:
             await cancel(task, within=_SCHEDULER_STOP_SECONDS)
     await serving
@@ -127,6 +130,7 @@ class Parts:
     interpreter: Interpreter
     database: Database
     aborter: Aborter
+    apps: Apps
     scheduler: TriggerScheduler | None
     sweeper: Sweeper | None
 
@@ -193,11 +197,23 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         stack.push_async_callback(backend.stop_serving)
         interpreter = await backend.start()
         registry = _registry()
+        apps = await open_local_apps(
+            config,
+            database,
+            hub,
+            store,
+            backend,
+            clock,
+            stack,
+            public_url=_public_url(config, port),
+            internal_url=f"http://{loopback(config.runs.server.host)}:{task_port}",
+            node=sharing.node,
+        )
         execution = make_execution(config, sharing, hub, store, backend, clock, registry, addresses)
         aborter = Aborter(database, clock)
         server.app = build_app(
             mount(
-                make_services(config, database, hub, store, backend, clock, aborter, vault),
+                make_services(config, database, hub, store, backend, clock, aborter, vault, apps),
                 _call_settings(config, drain, registry),
             ),
             drain=drain,
@@ -219,6 +235,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             interpreter=interpreter,
             database=database,
             aborter=aborter,
+            apps=apps.apps,
             scheduler=make_scheduler(config, database, hub, store, clock),
             sweeper=make_sweeper(config, database, store, clock, registry),
         )

@@ -13,11 +13,16 @@ from flyte_binary.actions.recorded_events import EventRecorder
 from flyte_binary.actions.service import ActionsService
 from flyte_binary.actions.signal import Signaller
 from flyte_binary.actions.updates import Updates
+from flyte_binary.app import logs_service
+from flyte_binary.app import service as app_service
+from flyte_binary.app.logs_service import AppLogsService
+from flyte_binary.app.service import AppService
 from flyte_binary.auth.identity_service import IdentityService
 from flyte_binary.auth.metadata_service import AuthMetadataService, PublicClient
 from flyte_binary.cache.reservations import Heartbeats
 from flyte_binary.cache.service import CacheService
 from flyte_binary.cache.v1_service import CacheServiceV1
+from flyte_binary.composition.apps import AppParts
 from flyte_binary.config.model import Config
 from flyte_binary.control.clock import SystemClock
 from flyte_binary.dataproxy.action_data import MESSAGE_LIMIT_BYTES, ActionDataReader
@@ -60,6 +65,7 @@ def make_services(
     clock: SystemClock,
     aborter: Aborter,
     vault: Vault,
+    apps: AppParts,
 ) -> list[ServiceMount]:
     domains = [domain.id for domain in config.runs.domains]
     enqueuer, updates = Enqueuer(database, store, clock), Updates(database, hub)
@@ -127,7 +133,25 @@ def make_services(
         "auth.IdentityService": IdentityService(),
         "auth.AuthMetadataService": AuthMetadataService(PublicClient()),
     }
-    return [ServiceMount(f"flyteidl2.{name}", service) for name, service in implementations.items()]
+    mounts = [ServiceMount(f"flyteidl2.{name}", service) for name, service in implementations.items()]
+    return [*mounts, *_app_services(config, database, hub, clock, apps)]
+
+
+def _app_services(
+    config: Config, database: Database, hub: Hub, clock: SystemClock, apps: AppParts
+) -> list[ServiceMount]:
+    service = AppService(
+        database=database,
+        hub=hub,
+        backend=apps.backend,
+        clock=clock,
+        domains=[domain.id for domain in config.runs.domains],
+        longest_request=config.internal_apps.max_request_timeout,
+    )
+    return [
+        ServiceMount(app_service.FULL_NAME, service),
+        ServiceMount(logs_service.FULL_NAME, AppLogsService(database, apps.logs)),
+    ]
 
 
 def _data_proxy(

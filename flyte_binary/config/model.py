@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
+from flyte_binary.config.apps import InternalApps
 from flyte_binary.config.bounds import HEADER, HOST, LISTEN, NAME, ORIGIN, POSTGRES_URL, URL, Between
 from flyte_binary.domain.catchup import CatchupPolicy
 
@@ -567,6 +568,7 @@ class Config:
     cache_service: CacheService = field(default_factory=CacheService, metadata=_key("cache_service"))
     executor: Executor = field(default_factory=Executor)
     secret: Secret = field(default_factory=Secret)
+    internal_apps: InternalApps = field(default_factory=InternalApps)
     retention: Retention = field(default_factory=Retention)
     logger: Logger = field(default_factory=Logger)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any  # column values of one row have many types
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, select, update
 
 from flyte_binary.db.dialect import insert_if_absent
 from flyte_binary.db.tables import app_replicas
 from flyte_binary.domain.ids import AppId
 
 _KEY = ("project", "domain", "name")
-_PLAIN = ("number", "revision", "sha", "nonce", "port", "node", "created_at")
+_PLAIN = ("number", "revision", "sha", "nonce", "port", "ready", "node", "created_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,9 @@ class ReplicaRow:
     port: int
     """That the app was told to listen on."""
 
+    ready: int = 0
+    """1 once it has listened."""
+
     node: str
     created_at: int
     """Microseconds since the epoch."""
@@ -43,10 +46,9 @@ class AppReplicas:
         values = {**_own(row.app), **{name: getattr(row, name) for name in _PLAIN}}
         return insert_if_absent(self._connection, app_replicas, values)
 
-    def last_number(self, app: AppId) -> int:
-        """0 if the app has no replica."""
-        statement = select(func.coalesce(func.max(app_replicas.c.number), 0)).where(_is(app))
-        return self._connection.execute(statement).scalar_one()
+    def mark_ready(self, app: AppId, number: int) -> None:
+        statement = update(app_replicas).where(_is(app), app_replicas.c.number == number)
+        self._connection.execute(statement.values(ready=1))
 
     def of_node(self, node: str) -> list[ReplicaRow]:
         statement = select(app_replicas).where(app_replicas.c.node == node)

@@ -6,10 +6,14 @@ import hashlib
 
 from flyteidl2.app import app_definition_pb2
 
-from flyte_binary.domain.ids import AppId
+from flyte_binary.domain.ids import ActionId, AppId, AttemptId
 
 LABEL_LIMIT = 63
 """Characters of a label of DNS, and of a name of a Knative Service."""
+
+REPLICA_ACTION = "$app"
+"""Processes of apps are run like attempts of an action of this name, in a "run" named after the app. No action of a run
+can be called so, hence the executor never takes one for its own."""
 
 _HASH_CHARACTERS = 8
 _SHA_CHARACTERS = 16
@@ -44,3 +48,11 @@ def spec_sha(spec: app_definition_pb2.Spec) -> str:
     same.ClearField("creator")
     same.ClearField("runtime_metadata")
     return hashlib.sha256(same.SerializeToString(deterministic=True)).hexdigest()[:_SHA_CHARACTERS]
+
+
+def replica_attempt(app: AppId, number: int) -> AttemptId:
+    return ActionId(app.project, app.domain, app.name, REPLICA_ACTION).attempt(number)
+
+
+def is_replica(attempt: AttemptId) -> bool:
+    return attempt.action.name == REPLICA_ACTION

@@ -64,9 +64,10 @@ app_replicas = Table(
     identifier("sha"),
     identifier("nonce"),
     Column("port", Integer, nullable=False),
+    number("ready"),
     text_column("node"),
     Column("created_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("project", "domain", "name", "number"),
 )
 """Processes of apps on the servers' own machines, from before the launch until nothing is left of them. `sha` is of the
-spec that the process was started with."""
+spec that the process was started with, `ready` is 1 once it has listened."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import structlog
 
+from flyte_binary.domain.apps import is_replica
 from flyte_binary.domain.errors import Unavailable
 from flyte_binary.domain.ids import AttemptId
 from flyte_binary.executor.backend import AttemptSpec, AttemptState, LogPage
@@ -29,6 +30,7 @@ from flyte_binary.executor.local.interpreters import Interpreters
 from flyte_binary.executor.local.launcher import Launcher
 from flyte_binary.executor.local.log_waiters import LogWaiters
 from flyte_binary.executor.local.observed import state_from
+from flyte_binary.executor.local.ports import listening_ports
 from flyte_binary.executor.local.program import files, platforms
 from flyte_binary.executor.local.remains import kill_remains
 from flyte_binary.executor.local.settings import LocalSettings
@@ -173,6 +175,25 @@ class LocalBackend:
         self._living.discard(attempt)
 
     async def changed(self) -> AsyncIterator[AttemptId]:
+        """Without the replicas of apps, which `replicas_changed` tells of."""
+        async for attempt in self._all_changed():
+            if not is_replica(attempt):
+                yield attempt
+
+    async def replicas_changed(self) -> AsyncIterator[AttemptId]:
+        async for attempt in self._all_changed():
+            if is_replica(attempt):
+                yield attempt
+
+    async def listening_ports(self, attempt: AttemptId) -> frozenset[int]:
+        """On which TCP ports the process or one of its descendants listens; none if it is not there."""
+        found = self._folders.look(attempt)
+        if found is None or not found.held or found.started is None:
+            return frozenset()
+        pid: int = found.started["pid"]
+        return await self._threads.run(lambda: listening_ports(pid))
+
+    async def _all_changed(self) -> AsyncIterator[AttemptId]:
         with self._changes.listener() as listener:
             # Listening has begun before the folders are read, so nothing falls between.
             for attempt in await self._threads.run(lambda: list(self._folders.all())):

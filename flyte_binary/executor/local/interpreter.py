@@ -49,14 +49,17 @@ class Interpreter:
 
     def command(self, argv: tuple[str, ...]) -> list[str] | None:
         """The full command for a template's `argv`; None if the SDK's programs are asked for by other names."""
-        program = self.path.parent / argv[0]
-        if argv[0] not in ("a0", "clustered"):
+        program, module = self.path.parent / argv[0], _MODULES.get(argv[0])
+        if module is None:
             return None
         if program.is_file():
             return [str(program), *argv[1:]]
-        module = "flyte._bin.runtime" if argv[0] == "a0" else "flyte._bin.clustered"
         name = [argv[0]] if argv[0] == "a0" else []
         return [str(self.path), "-m", module, *name, *argv[1:]]
+
+
+_MODULES = {"a0": "flyte._bin.runtime", "clustered": "flyte._bin.clustered", "fserve": "flyte._bin.serve"}
+"""The SDK's programs, each with the module that it runs."""
 
 
 async def inspect_interpreter(path: Path) -> Interpreter:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import structlog
 
+from flyte_binary.domain.apps import is_replica
 from flyte_binary.domain.errors import Unavailable
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.build_image import is_build
@@ -23,6 +24,7 @@ from flyte_binary.executor.local.fork_servers import ForkServers
 from flyte_binary.executor.local.interpreter import Interpreter
 from flyte_binary.executor.local.program import files
 from flyte_binary.executor.local.program.output import Output
+from flyte_binary.executor.local.program.programs import FORKABLE
 from flyte_binary.executor.local.secrets import Placement, SecretProblem, place_secrets, write_files
 from flyte_binary.executor.local.settings import LocalSettings
 from flyte_binary.executor.local.supervisor import NotLaunched, Order, SupervisorLink
@@ -161,7 +163,8 @@ class Launcher:
         notices = list(spec.notices)
         if secrets.files and spec.id.number == 1 and not is_build(spec.argv):
             notices.append(f"the files of secrets are in {folder / files.SECRETS} ({FOLDER_VARIABLE}), not in {_MOUNT}")
-        image, is_first = spec.image, spec.id.action.is_root and spec.id.number == 1
+        image = spec.image
+        is_first = (spec.id.action.is_root or is_replica(spec.id)) and spec.id.number == 1
         stands_for_all = interpreter.path == self._settings.interpreter and not is_build(spec.argv)
         if not image or is_default_image(image) or not (is_first and stands_for_all):
             return notices
@@ -180,7 +183,8 @@ class Launcher:
     ) -> None:
         supervisor = await self._supervisor()
         # Without this program a cold process runs the module instead, and says so in its argv.
-        forked = forked and self._settings.fork_server and program.command[0] == str(interpreter.path.with_name("a0"))
+        forkable = {str(interpreter.path.with_name(name)) for name in FORKABLE}
+        forked = forked and self._settings.fork_server and program.command[0] in forkable
         fork_server = await self._fork_servers.choose(interpreter, program.environment) if forked else None
         await self._fill(spec, interpreter, folder / files.WORK)
         order = Order(

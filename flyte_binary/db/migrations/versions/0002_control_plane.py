@@ -208,6 +208,7 @@ def _apps() -> None:
         sa.Column("revision", sa.Integer(), nullable=False),
         *(sa.Column(name, _TEXT, nullable=False) for name in ("sha", "nonce")),
         sa.Column("port", sa.Integer(), nullable=False),
+        sa.Column("ready", sa.Integer(), server_default="0", nullable=False),
         sa.Column("node", _TEXT, server_default="", nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint(*app, "number"),

@@ -1,4 +1,5 @@
-"""A cold attempt of one of the SDK's programs: what its own command would be, but for what `local_files.py` changes."""
+"""A cold attempt of one of the SDK's programs: what its own command would be, but for what `local_files.py` and
+`forwarded_prefix.py` change."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import os
 import runpy
 import sys
 
-from . import local_files
+from . import forwarded_prefix, local_files
 
 _MODULE = "-m"
 
@@ -20,6 +21,7 @@ def command(python: str, argv: list[str]) -> list[str]:
 def main(arguments: list[str]) -> int:
     """The program leaves by `SystemExit`, or an exception that the interpreter then prints."""
     local_files.install()
+    forwarded_prefix.install()
     sys.orig_argv[:] = [sys.executable, *arguments]
     if arguments[0] == _MODULE:
         sys.argv[:] = arguments[1:]

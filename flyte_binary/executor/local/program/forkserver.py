@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any
 
-from . import child, files, platforms
+from . import child, files, forwarded_prefix, platforms
 from .channel import Channel
 from .loop import Loop
 from .sdk import NotForkable, Sdk
@@ -49,7 +49,8 @@ def main(arguments: list[str]) -> int:
     child.enter_warm(order.folder, order.output, platform)
     child.python_signals()
     sdk.revive()
-    child.run_to_exit(sdk.main())
+    forwarded_prefix.install()
+    child.run_to_exit(sdk.main(sys.argv[0]))
 
 
 class Fork:

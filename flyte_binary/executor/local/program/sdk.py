@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import local_files, shortcuts
+from .programs import FORKABLE
 
 WARM_MODULES = (
     "flyte._bin.runtime",
@@ -123,8 +124,9 @@ class Sdk:
         if future.result(timeout=5) != 42:
             raise NotForkable("the SDK's background loop does not answer in a forked child")
 
-    def main(self) -> Callable[[], object]:
-        return importlib.import_module(WARM_MODULES[0]).main
+    def main(self, program: str) -> Callable[[], object]:
+        """Of one of the `FORKABLE`, by its path."""
+        return importlib.import_module(FORKABLE[os.path.basename(program)]).main
 
 
 @contextmanager
