@@ -10,7 +10,7 @@ from flyte_binary.app.backend import AppCondition, DeploymentStatus, Substate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why the newest revision does not run."""
+    """Why the newest revision does not run; until a replica of it listens."""
 
     message: str
     since: datetime
@@ -85,7 +85,7 @@ def _overall(facts: Facts) -> _Word:
         replicas = "1 replica is ready" if facts.ready == 1 else f"{facts.ready} replicas are ready"
         message = f"{replicas}; {facts.remark}" if facts.remark else replicas
         return _Word(_S.DEPLOYMENT_STATUS_ACTIVE, Substate.RUNNING, message, revision)
-    if facts.failure is not None and not (facts.proven and facts.starting):
+    if facts.failure is not None:
         substate = Substate.OOM_KILLED if facts.failure.out_of_memory else Substate.CRASH_LOOP
         return _Word(_S.DEPLOYMENT_STATUS_FAILED, substate, facts.failure.message, revision)
     if not facts.proven:

@@ -62,6 +62,9 @@ class LocalApp:
         self.conditions: tuple[AppCondition, ...] = ()
         self.definition: AppDefinition | None = None
         self.stopped = True
+        self._is_told = False
+        """What is wanted is known; before, what runs is left alone."""
+
         self._around = around
         self._settings = around.settings
         self._replicas: dict[int, Replica] = {}
@@ -90,20 +93,23 @@ class LocalApp:
         if self.definition is not None and self.definition.sha == definition.sha and not self.stopped:
             self.definition = definition
             return
-        self.definition, self.stopped = definition, False
+        self.definition, self.stopped, self._is_told = definition, False, True
         self._limits = limits_of(definition.spec, self._settings)
         self._failure, self._failures, self._retry_at = None, 0, 0.0
         self._port_of_its_own = False
+        self._demand.asked(time.monotonic())
+        self._tell()
         self.wake()
 
     def stop(self, definition: AppDefinition | None = None) -> None:
         if definition is not None:
             self.definition = definition
-        self.stopped = True
+        self.stopped = self._is_told = True
         self._failure = None
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_exception(AppStopped(self.id))
+        self._tell()
         self.wake()
 
     def adopt(self, row: ReplicaRow, state: ProcessState) -> None:
@@ -230,7 +236,7 @@ class LocalApp:
     def _next_step(self) -> float | None:
         if self._waiting or self._starts or any(replica.lives for replica in self._replicas.values()):
             return _STEP_SECONDS
-        if self._failure is not None and self._limits.minimum and not self.stopped:
+        if self._wanted():
             return max(self._retry_at - time.monotonic(), 0.01)
         return None
 
@@ -240,6 +246,8 @@ class LocalApp:
             replica = self._replicas.get(number)
             if replica is not None and replica.lives and number not in self._starts:
                 await self._look(replica)
+        if not self._is_told:
+            return
         await self._end_surplus()
         await self._start_missing()
         await self._prune()

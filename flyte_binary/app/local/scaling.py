@@ -67,6 +67,10 @@ class Demand:
             self._arrivals.append([second, 1])
             self._forget(second)
 
+    def asked(self, now: float) -> None:
+        """Somebody started the app: as good as a request."""
+        self._last_end = now
+
     def ended(self, now: float) -> None:
         self.in_flight -= 1
         self._last_end = now
