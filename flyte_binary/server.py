@@ -48,14 +48,17 @@ def build_app(
     registry: CollectorRegistry | None = None,
     allowed_hosts: Sequence[str] = (),
     allowed_origins: Sequence[str] = (),
+    ingress: Middleware | None = None,
 ) -> Starlette:
     """`routes` are what is served besides RPC, health and metrics; the first match wins. `allowed_hosts` come in
-    addition to loopback names and IP addresses, `allowed_origins` to the server's own."""
+    addition to loopback names and IP addresses, `allowed_origins` to the server's own. `ingress` takes what is for
+    apps."""
     return Starlette(
         routes=[*health_routes(readiness, drain=drain, registry=registry or CollectorRegistry()), *routes],
         middleware=[
             Middleware(Boundary),
             Middleware(HostCheck, allowed=allowed_hosts),
+            *([] if ingress is None else [ingress]),
             Middleware(OriginCheck, allowed=allowed_origins),
             Middleware(_RpcFirst, rpc=rpc),
         ],
@@ -90,6 +93,9 @@ class Server:
     host: str = "127.0.0.1"
     port: int = 30080
     """0 takes a free one; `bind` says which."""
+
+    upgrades: type[asyncio.Protocol] | None = None
+    """What becomes of connections that ask to be WebSockets; None refuses them."""
 
     shutdown_timeout: timedelta = timedelta(seconds=10)
     """How long a stop waits for calls in progress before it cuts them."""
@@ -156,7 +162,7 @@ class Server:
             log_config=None,
             access_log=False,
             lifespan="off",
-            ws="none",
+            ws="none" if self.upgrades is None else self.upgrades,
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,

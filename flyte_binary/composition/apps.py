@@ -41,7 +41,7 @@ _PHASES = {
 class AppParts:
     backend: AppBackend
     logs: AppLogs
-    activator: Activator | None
+    activator: Activator
     apps: Apps
 
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from starlette.middleware import Middleware
 
 from flyte_binary.actions.abort import Aborter
 from flyte_binary.actions.callbacks import Callbacks
 from flyte_binary.actions.signal import Signaller
 from flyte_binary.app.apps import Apps
+from flyte_binary.app.ingress.ingress import AppIngress
+from flyte_binary.app.ingress.tunnel import Tunnel
 from flyte_binary.auth.metadata_service import well_known_routes
 from flyte_binary.composition.apps import open_local_apps
 from flyte_binary.composition.databases import open_database, uses_postgres
@@ -176,6 +179,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
         drain=drain,
         host=config.runs.server.host,
         port=config.runs.server.port,
+        upgrades=Tunnel,
         shutdown_timeout=config.runs.server.shutdown_timeout,
     )
     port = server.bind()
@@ -227,6 +231,11 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             registry=registry,
             allowed_hosts=_allowed_hosts(config),
             allowed_origins=config.runs.server.cors.allowed_origins,
+            ingress=Middleware(
+                AppIngress,
+                activator=apps.activator,
+                trusted_peers=TrustedPeers(config.runs.identity_headers.trusted_peers),
+            ),
         )
         yield Parts(
             server=server,

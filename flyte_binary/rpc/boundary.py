@@ -19,7 +19,7 @@ class Boundary:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             return
         started = False
 
@@ -36,7 +36,7 @@ class Boundary:
             if not started:
                 await answer_error(send, SHUTTING_DOWN)
         except Exception as error:  # noqa: BLE001 - becomes an answer, and our bugs a log line
-            failure = wire_error(error, f"{scope['method']} {scope['path']}")
+            failure = wire_error(error, f"{scope.get('method', 'GET')} {scope['path']}")
             if not started:
                 await answer_error(send, failure)
 

@@ -33,7 +33,7 @@ class OriginCheck:
             await self._app(scope, receive, send)
         elif not self._listed(origin):
             await answer_error(send, _refusal(origin))
-        elif scope["method"] == "OPTIONS":
+        elif scope.get("method") == "OPTIONS":
             await _answer_preflight(send, origin)
         else:
             await self._app(scope, receive, _with_headers(send, origin))
