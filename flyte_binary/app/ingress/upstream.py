@@ -53,7 +53,7 @@ class Connection(asyncio.Protocol):
         self._may_write = asyncio.Event()
         self._may_write.set()
         self._head_done = self._complete = self._until_close = False
-        self._without_body = False
+        self._without_body = self._keep_alive = False
         self._lost: Exception | None = None
         self._is_lost = False
 
@@ -117,8 +117,8 @@ class Connection(asyncio.Protocol):
             self._complete
             and not self._until_close
             and not self._without_body
+            and self._keep_alive
             and self.usable
-            and self._parser.should_keep_alive()
         )
 
     def close(self) -> None:
@@ -182,6 +182,7 @@ class Connection(asyncio.Protocol):
         if 100 <= status < 200 and status != _SWITCHING:
             return
         self.status, self._head_done = status, True
+        self._keep_alive = self._parser.should_keep_alive()
         names = {name for name, _ in self.headers}
         bounded = b"content-length" in names or b"transfer-encoding" in names
         self._until_close = not bounded and status not in _NO_BODY
