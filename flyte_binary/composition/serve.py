@@ -20,6 +20,7 @@ from flyte_binary.actions.signal import Signaller
 from flyte_binary.app.apps import Apps
 from flyte_binary.app.ingress.ingress import AppIngress
 from flyte_binary.app.ingress.tunnel import Tunnel
+from flyte_binary.app.ingress.upstream import Pool
 from flyte_binary.auth.metadata_service import well_known_routes
 from flyte_binary.composition.apps import open_local_apps
 from flyte_binary.composition.databases import open_database, uses_postgres
@@ -213,6 +214,8 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             internal_url=f"http://{loopback(config.runs.server.host)}:{task_port}",
             node=sharing.node,
         )
+        pool = Pool()
+        stack.callback(pool.close_all)
         execution = make_execution(config, sharing, hub, store, backend, clock, registry, addresses)
         aborter = Aborter(database, clock)
         server.app = build_app(
@@ -235,6 +238,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
                 AppIngress,
                 activator=apps.activator,
                 trusted_peers=TrustedPeers(config.runs.identity_headers.trusted_peers),
+                pool=pool,
             ),
         )
         yield Parts(

@@ -24,11 +24,11 @@ class AppIngress:
     """ASGI middleware. To stand behind the check of the Host header, and before the one of origins: which pages may
     call an app is the app's own business."""
 
-    def __init__(self, app: ASGIApp, *, activator: Activator, trusted_peers: TrustedPeers) -> None:
+    def __init__(self, app: ASGIApp, *, activator: Activator, trusted_peers: TrustedPeers, pool: Pool) -> None:
         self._app = app
         self._activator = activator
         self._trusted = trusted_peers
-        self._pool = Pool()
+        self._pool = pool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -67,9 +67,6 @@ class AppIngress:
         except (FlyteError, UpstreamGone) as error:
             log.info("app_upgrade_failed", app=str(target.app), path=scope["path"], reason=str(error))
             await refuse(scope, send, target.app, error)
-
-    def close(self) -> None:
-        self._pool.close_all()
 
 
 async def _to_slash(scope: Scope, send: Send, target: Target) -> None:

@@ -113,13 +113,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        return (
-            self._complete
-            and not self._until_close
-            and not self._without_body
-            and self._keep_alive
-            and self.usable
-        )
+        return self._complete and not self._until_close and not self._without_body and self._keep_alive and self.usable
 
     def close(self) -> None:
         if self._transport is not None:
