@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import (
+    app_proxy,
     create_run,
     enqueue,
     fan_out,
@@ -53,6 +54,7 @@ FIGURES = {
     "many-watches": Figure(many_watches.measure, 90),
     "reads": Figure(reads.measure, 600),
     "two-servers": Figure(two_servers.measure, 120),
+    "app-proxy": Figure(app_proxy.measure, 120),
 }
 
 

@@ -23,6 +23,7 @@ from flyte_binary.rpc.boundary import Boundary
 from flyte_binary.rpc.disconnect import Drain, alongside
 from flyte_binary.rpc.health import ReadinessCheck, health_routes
 from flyte_binary.rpc.hosts import HostCheck
+from flyte_binary.rpc.http_protocol import HttpProtocol
 from flyte_binary.rpc.origins import OriginCheck
 
 _log = structlog.get_logger(__name__)
@@ -95,7 +96,8 @@ class Server:
     """0 takes a free one; `bind` says which."""
 
     upgrades: type[asyncio.Protocol] | None = None
-    """What becomes of connections that ask to be WebSockets; None refuses them."""
+    """What becomes of connections that are to change to WebSocket or another protocol; None takes their requests for
+    ordinary ones."""
 
     shutdown_timeout: timedelta = timedelta(seconds=10)
     """How long a stop waits for calls in progress before it cuts them."""
@@ -162,6 +164,7 @@ class Server:
             log_config=None,
             access_log=False,
             lifespan="off",
+            http=HttpProtocol,
             ws="none" if self.upgrades is None else self.upgrades,
             proxy_headers=False,
             server_header=False,

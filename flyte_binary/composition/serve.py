@@ -19,8 +19,8 @@ from flyte_binary.actions.callbacks import Callbacks
 from flyte_binary.actions.signal import Signaller
 from flyte_binary.app.apps import Apps
 from flyte_binary.app.ingress.ingress import AppIngress
+from flyte_binary.app.ingress.pool import Pool
 from flyte_binary.app.ingress.tunnel import Tunnel
-from flyte_binary.app.ingress.upstream import Pool
 from flyte_binary.auth.metadata_service import well_known_routes
 from flyte_binary.composition.apps import open_local_apps
 from flyte_binary.composition.databases import open_database, uses_postgres
@@ -239,6 +239,8 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
                 activator=apps.activator,
                 trusted_peers=TrustedPeers(config.runs.identity_headers.trusted_peers),
                 pool=pool,
+                drain=drain,
+                own_hosts=_allowed_hosts(config),
             ),
         )
         yield Parts(

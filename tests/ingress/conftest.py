@@ -16,9 +16,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from flyte_binary.app.ingress.ingress import AppIngress
+from flyte_binary.app.ingress.pool import Pool
 from flyte_binary.app.ingress.ports import NoSuchApp, Upstream
 from flyte_binary.app.ingress.tunnel import Tunnel
-from flyte_binary.app.ingress.upstream import Pool
 from flyte_binary.domain.ids import AppId
 from flyte_binary.rpc.application import RpcApplication
 from flyte_binary.rpc.calls import CallSettings

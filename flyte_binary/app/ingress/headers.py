@@ -6,14 +6,13 @@ under which prefix is added, since the app sees neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Sequence
 
 from starlette.types import Scope
 
+from flyte_binary.app.ingress.outside import Outside
+from flyte_binary.app.ingress.rewriting import location, set_cookie
 from flyte_binary.app.ingress.target import Target
-from flyte_binary.rpc.identity import TrustedPeers
 
 Header = tuple[bytes, bytes]
 
@@ -31,112 +30,96 @@ _HOP_BY_HOP = frozenset(
     }
 )
 _FORWARDED = frozenset(
-    {b"forwarded", b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port"}
+    {
+        b"forwarded",
+        b"x-forwarded-for",
+        b"x-forwarded-proto",
+        b"x-forwarded-host",
+        b"x-forwarded-port",
+        b"x-forwarded-prefix",
+    }
 )
-_PREFIX = b"x-forwarded-prefix"
-_OURS = frozenset({*_HOP_BY_HOP, *_FORWARDED, _PREFIX, b"expect"})
+_OURS = frozenset({*_HOP_BY_HOP, *_FORWARDED, b"host", b"expect"})
+_NEVER_OF_ONE_CONNECTION = frozenset({b"content-length", b"host"})
+"""A request that calls its own length a matter of this connection would end elsewhere for the app than for us."""
+
 _BACK = frozenset({*_HOP_BY_HOP, b"date"})
 """The server in front gives every answer a date of its own."""
 
 _LOCATIONS = (b"location", b"content-location")
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """How the app is reached from where the request came."""
-
-    scheme: str
-    host: str
-    peers: str
-    """For `X-Forwarded-For`."""
-
-    prefix: str
-    """The whole of it, also what proxies in front took off; empty for a request by host."""
-
-
-def outside_of(scope: Scope, target: Target, trusted: TrustedPeers) -> Outside:
-    """A trusted proxy's word counts, nobody else's."""
-    values: dict[bytes, str] = {name: value.decode("latin-1") for name, value in scope["headers"]}
-    peer = scope["client"][0] if scope.get("client") else ""
-    said = values if peer in trusted else {}
-    before = said.get(b"x-forwarded-for", "")
-    outer = said.get(_PREFIX, "").rstrip("/")
-    return Outside(
-        scheme=said.get(b"x-forwarded-proto", "") or ("https" if scope["scheme"] in ("https", "wss") else "http"),
-        host=said.get(b"x-forwarded-host", "") or values.get(b"host", ""),
-        peers=f"{before}, {peer}" if before else peer,
-        prefix=f"{outer}{target.prefix}" if target.prefix else "",
-    )
+_WITHOUT_BODY = (204, 304)
 
 
 def request_head(scope: Scope, target: Target, outside: Outside, *, upgrade: bool = False) -> bytes:
     """The whole head; with `upgrade` the connection is to become another protocol's."""
-    gone = _named_by_connection(scope["headers"])
-    lines = [scope.get("method", "GET").encode() + b" " + target.path + b" HTTP/1.1"]
-    chunked = False
-    for name, value in scope["headers"]:
-        if name == b"transfer-encoding":
-            chunked = True
-        elif name == b"host":
-            lines.append(b"host: " + outside.host.encode("latin-1"))
-        elif name not in _OURS and name not in gone:
-            lines.append(name + b": " + value)
-    lines += [
-        b"x-forwarded-for: " + outside.peers.encode("latin-1"),
-        b"x-forwarded-proto: " + outside.scheme.encode("latin-1"),
-        b"x-forwarded-host: " + outside.host.encode("latin-1"),
+    headers: list[Header] = scope["headers"]
+    gone = _named_by_connection(headers) - _NEVER_OF_ONE_CONNECTION
+    lines = [
+        b"%b %b HTTP/1.1" % (scope.get("method", "GET").encode(), target.path),
+        b"host: " + outside.host.encode("latin-1"),
     ]
+    lines += [b"%b: %b" % header for header in headers if not _is_ours(header[0]) and header[0] not in gone]
+    lines.append(
+        f"x-forwarded-for: {outside.peers}\r\nx-forwarded-proto: {outside.scheme}\r\n"
+        f"x-forwarded-host: {outside.host}\r\nx-forwarded-port: {outside.port}".encode("latin-1")
+    )
     if outside.prefix:
         lines.append(b"x-forwarded-prefix: " + outside.prefix.encode("latin-1"))
     if upgrade:
-        lines += [b"connection: Upgrade", b"upgrade: " + _value(scope["headers"], b"upgrade")]
-    elif chunked:
-        lines.append(b"transfer-encoding: chunked")
+        lines += _switching(headers)
+    else:
+        lines += _framing_and_patience(headers)
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
-def response_headers(headers: Iterable[Header], outside: Outside, inside: str) -> list[Header]:
-    """What the client gets. `inside` is the app's own address, `host:port`, which it is never shown."""
-    headers = list(headers)
+def _is_ours(name: bytes) -> bool:
+    """Also as `X_Forwarded_For`, which is the same name to many an app (CGI's rule for environment variables)."""
+    return name in _OURS or (b"_" in name and name.replace(b"_", b"-") in _OURS)
+
+
+def _framing_and_patience(headers: Sequence[Header]) -> list[bytes]:
+    lines: list[bytes] = []
+    if body_kind(headers) == "chunked":
+        lines.append(b"transfer-encoding: chunked")
+    if awaits_continue(headers):
+        lines.append(b"expect: 100-continue")
+    return lines
+
+
+def response_headers(status: int, headers: Sequence[Header], outside: Outside, inside: int) -> list[Header]:
+    """What the client gets. `inside` is the app's own port on this machine, which it is never shown."""
     gone = _named_by_connection(headers)
     back: list[Header] = []
     for name, value in headers:
-        if name in _BACK or name in gone:
+        if name in _BACK or name in gone or (name == b"content-length" and status in _WITHOUT_BODY):
             continue
         if name in _LOCATIONS:
             value = location(value.decode("latin-1"), outside, inside).encode("latin-1")
         elif name == b"set-cookie" and outside.prefix:
-            value = _cookie(value.decode("latin-1"), outside.prefix).encode("latin-1")
+            value = set_cookie(value.decode("latin-1"), outside.prefix).encode("latin-1")
         back.append((name, value))
     return back
 
 
-def location(value: str, outside: Outside, inside: str) -> str:
-    """Absolute paths are the app's own and get the prefix; addresses of the app become those of the ingress."""
-    if value.startswith("/") and not value.startswith("//"):
-        return _below(value, outside.prefix)
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        return value
-    if parts.scheme not in ("http", "https") or parts.netloc.lower() not in (inside, outside.host.lower()):
-        return value
-    path = _below(parts.path or "/", outside.prefix)
-    return parts._replace(scheme=outside.scheme, netloc=outside.host, path=path).geturl()
+def switched_head(headers: Sequence[Header], outside: Outside, inside: int) -> bytes:
+    """The head of an answer 101."""
+    lines = [b"%b: %b" % header for header in response_headers(101, headers, outside, inside)]
+    return b"\r\n".join([b"HTTP/1.1 101 Switching Protocols", *lines, *_switching(headers)]) + b"\r\n\r\n"
 
 
-def _below(path: str, prefix: str) -> str:
-    """The app may know its prefix and have it there already."""
-    return path if not prefix or path == prefix or path.startswith(f"{prefix}/") else f"{prefix}{path}"
+def body_kind(headers: Sequence[Header]) -> str:
+    """`chunked`, `length`, or empty for a message without a body; `coded` for one in a coding that is not ours to
+    pass on, since only the framing's end is known here (RFC 9112, 6.1)."""
+    codings = [value.strip().lower() for name, value in headers if name == b"transfer-encoding"]
+    if codings:
+        return "chunked" if codings == [b"chunked"] else "coded"
+    lengths = (value.strip() for name, value in headers if name == b"content-length")
+    return "length" if next(lengths, b"0") != b"0" else ""
 
 
-def _cookie(value: str, prefix: str) -> str:
-    parts = value.split(";")
-    for place, part in enumerate(parts[1:], 1):
-        name, _, path = part.partition("=")
-        if name.strip().lower() == "path" and path.strip().startswith("/"):
-            parts[place] = f"{name}={_below(path.strip(), prefix)}"
-    return ";".join(parts)
+def awaits_continue(headers: Iterable[Header]) -> bool:
+    """The client sends its body only when it is told to (RFC 9110, 10.1.1)."""
+    return any(name == b"expect" and value.strip().lower() == b"100-continue" for name, value in headers)
 
 
 def _named_by_connection(headers: Iterable[Header]) -> frozenset[bytes]:
@@ -147,5 +130,6 @@ def _named_by_connection(headers: Iterable[Header]) -> frozenset[bytes]:
     return frozenset(named)
 
 
-def _value(headers: Iterable[Header], wanted: bytes) -> bytes:
-    return next((value for name, value in headers if name == wanted), b"")
+def _switching(headers: Iterable[Header]) -> list[bytes]:
+    protocols = b", ".join(value for name, value in headers if name == b"upgrade")
+    return [b"connection: Upgrade", b"upgrade: " + protocols]

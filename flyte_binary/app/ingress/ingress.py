@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from flyte_binary.app.ingress.exchange import AnswerTimeout, ClientGone, Exchange
-from flyte_binary.app.ingress.headers import outside_of, request_head
+from flyte_binary.app.ingress.answers import AnswerTimeout
+from flyte_binary.app.ingress.client import Client
+from flyte_binary.app.ingress.exchange import Exchange
+from flyte_binary.app.ingress.headers import request_head
+from flyte_binary.app.ingress.outside import outside_of
+from flyte_binary.app.ingress.pool import Pool
 from flyte_binary.app.ingress.ports import Activator
 from flyte_binary.app.ingress.refusals import answer, refuse
-from flyte_binary.app.ingress.target import Target, target_of
+from flyte_binary.app.ingress.target import NotAnApp, Target, quoted, target_of
 from flyte_binary.app.ingress.tunnel import tunnel_of
-from flyte_binary.app.ingress.upstream import Pool, UpstreamGone
+from flyte_binary.app.ingress.upgrade import upgrade
+from flyte_binary.app.ingress.upstream import UpstreamGone
 from flyte_binary.domain.errors import FlyteError
+from flyte_binary.rpc.disconnect import Drain, Interruptible, Reason
+from flyte_binary.rpc.http_protocol import cut
 from flyte_binary.rpc.identity import TrustedPeers
 
 log = structlog.get_logger(__name__)
@@ -24,53 +33,91 @@ class AppIngress:
     """ASGI middleware. To stand behind the check of the Host header, and before the one of origins: which pages may
     call an app is the app's own business."""
 
-    def __init__(self, app: ASGIApp, *, activator: Activator, trusted_peers: TrustedPeers, pool: Pool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        activator: Activator,
+        trusted_peers: TrustedPeers,
+        pool: Pool,
+        drain: Drain | None = None,
+        own_hosts: Sequence[str] = (),
+    ) -> None:
+        """`drain` ends streams of events, as those of RPC. `own_hosts` are the server's, although they may lie below
+        `localhost`, where apps have theirs."""
         self._app = app
         self._activator = activator
         self._trusted = trusted_peers
         self._pool = pool
+        self._drain = drain or Drain()
+        self._own_hosts = frozenset(host.lower().removesuffix(".") for host in own_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
+        try:
+            target = self._target(scope)
+        except NotAnApp as error:
+            await answer(scope, send, 404, str(error))
             return
-        target = target_of(scope, self._activator.resolve)
         if target is None:
             await self._app(scope, receive, send)
-        elif target.needs_slash and scope.get("method") in _SAFE:
-            await _to_slash(scope, send, target)
         elif scope["type"] == "websocket":
-            await self._tunnel(scope, send, target)
+            await self._upgrade(scope, send, target)
+        elif target.needs_slash and scope["method"] in _SAFE:
+            await _to_slash(scope, send, target)
         else:
             await self._pass_on(scope, receive, send, target)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, target: Target) -> None:
-        exchange = Exchange(scope, receive, send, target, outside_of(scope, target, self._trusted))
-        try:
-            async with self._activator.lease(target.app) as upstream:
-                await exchange.run(self._pool, upstream)
-        except ClientGone:
-            return
-        except (FlyteError, UpstreamGone, AnswerTimeout) as error:
-            log.info("app_request_failed", app=str(target.app), path=scope["path"], reason=str(error))
-            if not exchange.answering:
-                await refuse(scope, send, target.app, error)
-            # Else the server behind us cuts the connection, since the answer is not complete.
+    def _target(self, scope: Scope) -> Target | None:
+        if scope["type"] not in ("http", "websocket"):
+            return None
+        return target_of(scope, self._activator.resolve, self._own_hosts)
 
-    async def _tunnel(self, scope: Scope, send: Send, target: Target) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, target: Target) -> None:
+        outside = outside_of(scope, target, self._trusted)
+        interrupt = Interruptible(None, None)
+        client = Client(scope["headers"], receive, lambda: interrupt.by(Reason.CLIENT_GONE))
+        if client.body_kind == "coded":
+            await answer(scope, send, 501, "A body in a transfer coding besides `chunked` cannot be passed on.", _CLOSE)
+            return
+        exchange = Exchange(scope, client, send, target, outside)
+        failure: Exception | None = None
+        async with interrupt, client:
+            try:
+                async with self._activator.lease(target.app) as upstream:
+                    await exchange.run(self._pool, upstream, interrupt, self._drain)
+            except (FlyteError, UpstreamGone, AnswerTimeout) as error:
+                failure = error
+        if failure is not None:
+            log.info("app_request_failed", app=str(target.app), path=scope["path"], reason=str(failure))
+        if interrupt.reason is Reason.DRAIN:
+            await send({"type": "http.response.body", "body": b""})
+        elif exchange.answering and failure is not None:
+            await cut(scope, receive)
+        elif failure is not None:
+            await refuse(scope, send, target.app, failure)
+
+    async def _upgrade(self, scope: Scope, send: Send, target: Target) -> None:
         tunnel = tunnel_of(scope)
         outside = outside_of(scope, target, self._trusted)
-        head = request_head({**scope, "method": "GET"}, target, outside, upgrade=True)
-        try:
-            async with self._activator.lease(target.app) as upstream:
-                await tunnel.run(upstream.host, upstream.port, head)
-        except (FlyteError, UpstreamGone) as error:
-            log.info("app_upgrade_failed", app=str(target.app), path=scope["path"], reason=str(error))
-            await refuse(scope, send, target.app, error)
+        head = request_head(scope, target, outside, upgrade=True)
+        async with Interruptible(None, None) as interrupt:
+            tunnel.when_gone = lambda: interrupt.by(Reason.CLIENT_GONE)
+            try:
+                async with self._activator.lease(target.app) as upstream:
+                    await upgrade(tunnel, self._pool, upstream, head, outside, send)
+            except (FlyteError, UpstreamGone, AnswerTimeout) as error:
+                log.info("app_upgrade_failed", app=str(target.app), path=scope["path"], reason=str(error))
+                if tunnel.answered:
+                    tunnel.cut()
+                else:
+                    await refuse(scope, send, target.app, error)
+
+
+_CLOSE = [(b"connection", b"close")]
 
 
 async def _to_slash(scope: Scope, send: Send, target: Target) -> None:
     """Relative, so that it holds behind proxies that took off more of the path."""
     query: bytes = scope["query_string"]
-    location = target.app.name.encode() + b"/" + (b"?" + query if query else b"")
+    location = quoted(target.app.name).encode() + b"/" + (b"?" + query if query else b"")
     await answer(scope, send, 307, "The app is below this path.", [(b"location", location)])

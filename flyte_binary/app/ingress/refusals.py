@@ -7,27 +7,26 @@ import math
 
 from starlette.types import Scope, Send
 
-from flyte_binary.app.ingress.exchange import AnswerTimeout
-from flyte_binary.app.ingress.ports import AppBusy, AppFailed, AppStopped, NoSuchApp, StartTimeout
-from flyte_binary.app.ingress.upstream import UpstreamGone
-from flyte_binary.domain.errors import FlyteError
+from flyte_binary.app.ingress.answers import AnswerTimeout
+from flyte_binary.app.ingress.ports import AppBusy, AppFailed
+from flyte_binary.domain.errors import DeadlineExceeded, FlyteError, NotFound, ResourceExhausted, Unavailable
 from flyte_binary.domain.ids import AppId
 
-_STATUS: dict[type[Exception], int] = {
-    NoSuchApp: 404,
-    AppStopped: 503,
-    AppBusy: 503,
-    AppFailed: 503,
-    StartTimeout: 504,
-    AnswerTimeout: 504,
-    UpstreamGone: 502,
-}
+_BAD_GATEWAY = 502
+_STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (NotFound, 404),
+    (AppFailed, 503),
+    (Unavailable, 503),
+    (ResourceExhausted, 503),
+    (DeadlineExceeded, 504),
+    (AnswerTimeout, 504),
+)
 _BUSY_SECONDS = 1
 
 
 async def refuse(scope: Scope, send: Send, app: AppId, error: Exception) -> None:
-    headers = _retry_after(error)
-    await answer(scope, send, _STATUS.get(type(error), 502), _sentence(app, error), headers)
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), _BAD_GATEWAY)
+    await answer(scope, send, status, _sentence(app, error), _retry_after(error))
 
 
 async def answer(

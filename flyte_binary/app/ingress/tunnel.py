@@ -1,14 +1,15 @@
-"""WebSockets: once the request is for an app, the connection is the app's, byte by byte.
+"""The client's side of an upgraded connection.
 
 uvicorn hands over the connection of an upgrade request to the class that it is given as `ws`. This one shows the
 request to the application as an ASGI scope of type `websocket`, with itself in the scope. The ingress then has it
 joined to a replica; nothing is parsed any more, so each subprotocol and extension works. Whoever refuses the request
-does so with the messages of an ordinary answer.
+does so with the messages of an ordinary answer, after which the connection is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import unquote
@@ -17,10 +18,12 @@ from starlette.types import ASGIApp, Message, Scope
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from flyte_binary.app.ingress.upstream import CONNECT_SECONDS, UpstreamGone
+from flyte_binary.app.ingress.headers import Header
+from flyte_binary.app.ingress.peer import Peer
 
 _EXTENSION = "flyte.tunnel"
-_BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_EARLY_BYTES = 64 * 1024
+"""Kept of what a client sends before it has an answer; it has no business to."""
 
 
 def tunnel_of(scope: Scope) -> Tunnel:
@@ -45,22 +48,27 @@ class Tunnel(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         """Looked at by the server when it stops."""
 
-        self._peer: _Peer | None = None
-        self._ended = self._loop.create_future()
-        self._answered = False
+        self.when_gone: Callable[[], None] | None = None
+        """Called if the client leaves before it is joined with a replica."""
 
-    async def run(self, host: str, port: int, head: bytes) -> None:
-        """Join the client with that replica, which gets `head` first, until either side ends. Raises `UpstreamGone`
-        while nothing has come back."""
-        assert self.transport is not None
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                _, peer = await self._loop.create_connection(lambda: _Peer(self), host, port)
-        except (OSError, TimeoutError) as error:
-            raise UpstreamGone(f"it takes no connection: {error}") from error
-        self._peer, self._answered = peer, True
-        peer.write(head)
-        self.transport.resume_reading()
+        self._peer: Peer | None = None
+        self._early = b""
+        self._begun = False
+        self.answered = False
+        """At least the head of an answer has been sent."""
+
+        self._writable: asyncio.Future[None] | None = None
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+
+    async def join(self, replica: asyncio.Transport, head: bytes, first: bytes) -> None:
+        """Answer with `head`; then what either side sends goes to the other, `first` of the replica to begin with,
+        until one of them ends."""
+        self.answered = True
+        self._peer = peer = Peer(self, replica)
+        peer.resume()
+        self.resume()
+        self.write(head + first)
+        peer.write(self._early)
         try:
             await self._ended
         finally:
@@ -69,14 +77,9 @@ class Tunnel(asyncio.Protocol):
 
     # Called by the replica's side
 
-    def answer(self, data: bytes) -> None:
+    def write(self, data: bytes) -> None:
         if self.transport is not None:
             self.transport.write(data)
-
-    def end(self) -> None:
-        self._close()
-        if not self._ended.done():
-            self._ended.set_result(None)
 
     def pause(self) -> None:
         if self.transport is not None and not self.transport.is_closing():
@@ -85,6 +88,11 @@ class Tunnel(asyncio.Protocol):
     def resume(self) -> None:
         if self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
+
+    def end(self) -> None:
+        self._close()
+        if not self._ended.done():
+            self._ended.set_result(None)
 
     # asyncio.Protocol, and what uvicorn calls
 
@@ -95,37 +103,47 @@ class Tunnel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._peer is not None:
             self._peer.write(data)
-        elif self.transport is not None:
-            self.transport.pause_reading()  # nothing more is due before the answer
+        elif not self._begun:
+            self._begun = True
             self._begin(data)
-
-    def eof_received(self) -> bool:
-        return False
+        else:
+            self._early += data
+            if len(self._early) > _EARLY_BYTES:
+                self.pause()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # a protocol's argument
         self._state.connections.discard(self)  # pyright: ignore[reportArgumentType]  # as above
+        self.resume_writing()
         self.end()
+        if self._peer is None and self.when_gone is not None:
+            self.when_gone()
 
     def pause_writing(self) -> None:
         if self._peer is not None:
             self._peer.pause()
+        else:
+            self._writable = self._loop.create_future()
 
     def resume_writing(self) -> None:
         if self._peer is not None:
             self._peer.resume()
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+
+    def cut(self) -> None:
+        """So that an answer that is not complete does not look whole."""
+        if self.transport is not None:
+            self.transport.abort()
 
     def shutdown(self) -> None:
         """The server stops: apps go on, but not through it."""
         self.end()
 
+    # The request, and an answer that is a refusal
+
     def _begin(self, head: bytes) -> None:
-        try:
-            scope = self._scope(head)
-        except ValueError:
-            self.answer(_BAD_REQUEST)
-            self._close()
-            return
-        task = self._loop.create_task(self._serve(scope), name="upgraded connection")
+        task = self._loop.create_task(self._serve(self._scope(head)), name="upgraded connection")
         self._state.tasks.add(task)
         task.add_done_callback(self._state.tasks.discard)
 
@@ -137,19 +155,17 @@ class Tunnel(asyncio.Protocol):
             self._close()
 
     def _scope(self, head: bytes) -> Scope:
-        """Of the head as uvicorn has read it. Raises ValueError."""
+        """Of the head as uvicorn has read it, and written it down again."""
         first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
         method, url, _ = first.split(b" ", 2)
-        if method != b"GET" or self.transport is None:
-            raise ValueError
         path, _, query = url.partition(b"?")
         headers = [(name.lower(), value) for name, _, value in (line.partition(b": ") for line in lines)]
-        client = self.transport.get_extra_info("peername")
-        server = self.transport.get_extra_info("sockname")
+        client, server = (self.transport and self.transport.get_extra_info(side) for side in ("peername", "sockname"))
         return {
             "type": "websocket",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
             "http_version": "1.1",
+            "method": method.decode("ascii"),
             "scheme": "ws",
             "server": server[:2] if server else None,
             "client": client[:2] if client else None,
@@ -167,18 +183,17 @@ class Tunnel(asyncio.Protocol):
         return {"type": "websocket.connect"}
 
     async def _send(self, message: Message) -> None:
-        """A refusal."""
-        if self._answered and message["type"] != "http.response.body":
-            return
         match message["type"]:
-            case "http.response.start":
-                self._answered = True
-                self.answer(_head_of(message["status"], message["headers"]))
-            case "http.response.body":
-                self.answer(message.get("body", b""))
-            case "websocket.close":
-                self._answered = True
-                self.answer(_head_of(404, [(b"content-length", b"0")]))
+            case "http.response.start" if not self.answered:
+                self.answered = True
+                self.write(_head_of(message["status"], message["headers"]))
+            case "http.response.body" if self._peer is None:
+                self.write(message.get("body", b""))
+                if self._writable is not None:
+                    await self._writable
+            case "websocket.close" if not self.answered:
+                self.answered = True
+                self.write(_head_of(404, [(b"content-length", b"0")]))
             case _:
                 return
 
@@ -187,46 +202,7 @@ class Tunnel(asyncio.Protocol):
             self.transport.close()
 
 
-class _Peer(asyncio.Protocol):
-    """The replica's side."""
-
-    def __init__(self, tunnel: Tunnel) -> None:
-        self._tunnel = tunnel
-        self._transport: asyncio.Transport | None = None
-
-    def write(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def pause(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
-
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.close()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-
-    def data_received(self, data: bytes) -> None:
-        self._tunnel.answer(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # a protocol's argument
-        self._tunnel.end()
-
-    def pause_writing(self) -> None:
-        self._tunnel.pause()
-
-    def resume_writing(self) -> None:
-        self._tunnel.resume()
-
-
-def _head_of(status: int, headers: list[tuple[bytes, bytes]]) -> bytes:
+def _head_of(status: int, headers: list[Header]) -> bytes:
     try:
         reason = HTTPStatus(status).phrase
     except ValueError:
