@@ -1,4 +1,4 @@
-"""Write docs/configuration.md and configs/reference.yaml from the docstrings of flyte_binary/config/model.py.
+"""Write docs/configuration.md and configs/reference.yaml from the docstrings of the settings in flyte_binary/config.
 
 python scripts/config_docs.py            write
 python scripts/config_docs.py --check    exit 1 if they do not belong to the model any more
@@ -14,7 +14,7 @@ from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 
-from flyte_binary.config import model
+from flyte_binary.config import apps, model
 from flyte_binary.config.bounds import Between
 from flyte_binary.config.load import settings
 from flyte_binary.config.model import Config
@@ -110,8 +110,8 @@ def _documented(section: Section, entry: Entry, path: str, docstrings: dict[tupl
 def _docstrings() -> dict[tuple[str, str], str]:
     """The text under each field, by class and field, its lines joined."""
     found: dict[tuple[str, str], str] = {}
-    tree = ast.parse(Path(model.__file__).read_text(encoding="utf-8"))
-    for cls in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+    trees = [ast.parse(Path(module.__file__).read_text(encoding="utf-8")) for module in (model, apps)]
+    for cls in (node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)):
         for field, following in zip(cls.body, cls.body[1:], strict=False):
             if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
                 continue
