@@ -13,8 +13,6 @@ from flyte_binary.actions.recorded_events import EventRecorder
 from flyte_binary.actions.service import ActionsService
 from flyte_binary.actions.signal import Signaller
 from flyte_binary.actions.updates import Updates
-from flyte_binary.app import logs_service
-from flyte_binary.app import service as app_service
 from flyte_binary.app.logs_service import AppLogsService
 from flyte_binary.app.service import AppService
 from flyte_binary.auth.identity_service import IdentityService
@@ -133,25 +131,24 @@ def make_services(
         "auth.IdentityService": IdentityService(),
         "auth.AuthMetadataService": AuthMetadataService(PublicClient()),
     }
-    mounts = [ServiceMount(f"flyteidl2.{name}", service) for name, service in implementations.items()]
-    return [*mounts, *_app_services(config, database, hub, clock, apps)]
+    implementations |= _app_services(config, database, hub, clock, apps)
+    return [ServiceMount(f"flyteidl2.{name}", service) for name, service in implementations.items()]
 
 
 def _app_services(
     config: Config, database: Database, hub: Hub, clock: SystemClock, apps: AppParts
-) -> list[ServiceMount]:
-    service = AppService(
-        database=database,
-        hub=hub,
-        backend=apps.backend,
-        clock=clock,
-        domains=[domain.id for domain in config.runs.domains],
-        longest_request=config.internal_apps.max_request_timeout,
-    )
-    return [
-        ServiceMount(app_service.FULL_NAME, service),
-        ServiceMount(logs_service.FULL_NAME, AppLogsService(database, apps.logs)),
-    ]
+) -> dict[str, object]:
+    return {
+        "app.AppService": AppService(
+            database=database,
+            hub=hub,
+            backend=apps.backend,
+            clock=clock,
+            domains=[domain.id for domain in config.runs.domains],
+            longest_request=config.internal_apps.max_request_timeout,
+        ),
+        "app.AppLogsService": AppLogsService(database, apps.logs),
+    }
 
 
 def _data_proxy(

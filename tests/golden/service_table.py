@@ -42,6 +42,7 @@ NOTES = {
     "flyteidl2.connector.AsyncConnectorService": "Served by connectors; a backend is their client",
     "flyteidl2.connector.ConnectorMetadataService": "Served by connectors; a backend is their client",
     "flyteidl2.org.DomainService": "Domains are configured: reads only, changes are refused with a sentence",
+    "flyteidl2.app.AppService": "UpdateStatus and Lease are for operators of other planes and answer unimplemented",
     "flyteidl2.workflow.RunService": "GetActionData is deprecated and answers unimplemented, as in the reference",
     "flyteidl2.workflow.TrackedRunService": "Reads answer for tracked runs only; RunService shows them among all",
 }
