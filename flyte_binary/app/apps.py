@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -21,7 +22,16 @@ WORKERS = 8
 
 
 class Apps:
-    def __init__(self, database: Database, hub: Hub, backend: AppBackend, reconciler: AppReconciler) -> None:
+    def __init__(
+        self,
+        database: Database,
+        hub: Hub,
+        backend: AppBackend,
+        reconciler: AppReconciler,
+        until_ours: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`until_ours` returns when no other server makes these passes any more."""
+        self._until_ours = until_ours
         self._database = database
         self._hub = hub
         self._backend = backend
@@ -29,6 +39,8 @@ class Apps:
 
     async def run(self) -> None:
         """Work until cancelled. Apps go on running; whoever starts next adopts them."""
+        if self._until_ours is not None:
+            await self._until_ours()
         with self._hub.subscribe(topics.APP_WORK) as work:
             for row in await self._database.read(lambda tx: tx.apps.all()):
                 self._controller.queue.add(row.id)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from flyteidl2.core import security_pb2
 
@@ -28,6 +32,8 @@ from flyte_binary.executor.secrets import requested_secrets
 from flyte_binary.live.hub import Hub
 from flyte_binary.storage.store import ObjectStore
 from flyte_binary.storage.uris import join
+
+_TURN_SECONDS = 1.0
 
 _PHASES = {
     AttemptPhase.ABSENT: ProcessPhase.ABSENT,
@@ -58,7 +64,8 @@ async def open_local_apps(
     internal_url: str,
     node: str,
 ) -> AppParts:
-    """Adopts what runs. `internal_url` is this server's address for processes of this machine."""
+    """Adopts what runs: at once or, where another server of the folder does so, when that has ended. `internal_url` is
+    this server's address for processes of this machine."""
     processes = AppProcesses(local)
     apps = config.internal_apps
     settings = LocalAppSettings(
@@ -76,10 +83,43 @@ async def open_local_apps(
         log_limit_bytes=config.executor.logs.max_size_bytes,
     )
     backend = LocalAppBackend(settings, processes, database, clock)
-    await backend.start()
     stack.push_async_callback(backend.close)
-    passes = Apps(database, hub, backend, AppReconciler(database, backend, clock))
+    turn = Turn(config.data_dir / "apps.lock")
+    stack.callback(turn.close)
+    if turn.take():
+        await backend.start()
+
+    async def until_ours() -> None:
+        if turn.taken:
+            return
+        await turn.wait()
+        await backend.start()
+
+    passes = Apps(database, hub, backend, AppReconciler(database, backend, clock), until_ours)
     return AppParts(backend=backend, logs=LocalAppLogs(backend, processes), activator=backend, apps=passes)
+
+
+class Turn:
+    """Whose turn it is to host the apps of a data folder: one server's, until it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self.taken = False
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def take(self) -> bool:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        self.taken = True
+        return True
+
+    async def wait(self) -> None:
+        while not self.take():  # noqa: ASYNC110 - a lock of files has no event
+            await asyncio.sleep(_TURN_SECONDS)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
 
 
 class AppProcesses:

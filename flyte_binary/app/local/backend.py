@@ -36,12 +36,13 @@ class LocalAppBackend:
         self._changed: dict[AppId, None] = {}
         self._news = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
+        self._hosts = False
         self._around = Surroundings(
             settings=settings, processes=processes, database=database, clock=clock, changed=self._tell
         )
 
     async def start(self) -> None:
-        """Adopt what runs."""
+        """Adopt what runs. Before, this server hosts no app; another one of this machine may."""
         for row in await self._database.read(lambda tx: tx.app_replicas.of_node(self._settings.node)):
             state = await self._processes.observe(ReplicaId(row.app, row.number), row.nonce)
             if state.phase is ProcessPhase.ABSENT and not row.ready:
@@ -50,6 +51,7 @@ class LocalAppBackend:
             else:
                 self._app(row.app).adopt(row, state)
         self._following = asyncio.create_task(self._follow(), name="app-processes")
+        self._hosts = True
 
     async def close(self) -> None:
         """Apps go on running and are adopted by the next start."""
@@ -119,6 +121,8 @@ class LocalAppBackend:
 
     @asynccontextmanager
     async def lease(self, app: AppId) -> AsyncGenerator[Upstream]:
+        if not self._hosts:
+            raise Unavailable(f"app {app} is hosted by another server of this machine; ask that one")
         local = self._apps.get(app)
         if local is None or local.definition is None:
             raise NoSuchApp(app)
