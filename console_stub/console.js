@@ -4,7 +4,7 @@ const base = document.querySelector("script[src$='console.js']").src.replace(/\/
 const REFRESH_MILLISECONDS = 2000;
 
 async function call(method, body) {
-  const answer = await fetch(new URL(`/flyteidl2.${method}`, location.origin), {
+  const answer = await fetch(`${base}/../flyteidl2.${method}`, {
     method: "POST",
     headers: { "content-type": "application/json", "connect-protocol-version": "1" },
     body: JSON.stringify(body),

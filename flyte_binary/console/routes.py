@@ -1,4 +1,7 @@
-"""Serves the console's files; every other path below the base is a page of its own and gets the index."""
+"""Serves the console's files; every other path below the base is a page of its own and gets the index.
+
+All addresses are relative, in redirects as in the page, because proxies in front may have taken off more of the path.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def console_folder() -> Path:
 
 def console_routes(folder: Path) -> list[Route]:
     files = {path.name: path for path in folder.iterdir() if path.is_file() and path.name != "index.html"}
-    index = (folder / "index.html").read_text().replace('="./', f'="{BASE_PATH}/')
+    index = (folder / "index.html").read_text()
 
     async def console(request: Request) -> Response:
         name = request.path_params["path"]
@@ -32,10 +35,11 @@ def console_routes(folder: Path) -> list[Route]:
             return FileResponse(files[name], headers=_HEADERS)
         if "." in name.rsplit("/", 1)[-1] and not name.startswith("domain/"):
             return PlainTextResponse("Not Found", status_code=404)
-        return HTMLResponse(index, headers=_HEADERS)
+        up = "../" * name.count("/")
+        return HTMLResponse(index.replace('="./', f'="./{up}'), headers=_HEADERS)
 
     async def to_console(_: Request) -> Response:
-        return RedirectResponse(f"{BASE_PATH}/")
+        return RedirectResponse(f"{BASE_PATH.removeprefix('/')}/")
 
     return [
         Route("/", to_console),

@@ -12,13 +12,12 @@ import httpx
 import pytest
 import uvicorn
 from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
 
 from flyte_binary.app.ingress.ingress import AppIngress
 from flyte_binary.app.ingress.pool import Pool
 from flyte_binary.app.ingress.ports import NoSuchApp, Upstream
 from flyte_binary.app.ingress.tunnel import Tunnel
+from flyte_binary.console.routes import console_folder, console_routes
 from flyte_binary.domain.ids import AppId
 from flyte_binary.rpc.application import RpcApplication
 from flyte_binary.rpc.calls import CallSettings
@@ -41,8 +40,11 @@ class OneApp:
     port: int = 0
     request_timeout: float = 30.0
     refusal: Exception | None = None
+    ready: asyncio.Event | None = None
+    """Requests wait for it, if there is one."""
+
+    waiting: int = 0
     leased: int = 0
-    most: int = 0
 
     def resolve(self, label: str) -> AppId | None:
         return APP if label == LABEL else None
@@ -53,8 +55,13 @@ class OneApp:
             raise NoSuchApp(app)
         if self.refusal is not None:
             raise self.refusal
+        if self.ready is not None:
+            self.waiting += 1
+            try:
+                await self.ready.wait()
+            finally:
+                self.waiting -= 1
         self.leased += 1
-        self.most = max(self.most, self.leased)
         try:
             yield Upstream("127.0.0.1", self.port, self.request_timeout)
         finally:
@@ -67,6 +74,7 @@ class Ingress:
     port: int
     server: Server
     client: httpx.AsyncClient
+    pool: Pool
     _closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
 
     @property
@@ -113,6 +121,14 @@ class Ingress:
         await writer.drain()
         return reader, writer
 
+    async def ask(self, request: bytes) -> bytes:
+        """All that comes until the connection is closed."""
+        reader, writer = await self.raw(request)
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+        writer.close()
+        return answer
+
     async def close(self) -> None:
         for close in self._closing:
             await close()
@@ -127,13 +143,20 @@ async def ingress() -> AsyncIterator[Ingress]:
     server.app = build_app(
         RpcApplication([], CallSettings(drain=drain)),
         drain=drain,
-        routes=[Route("/v2/{rest:path}", lambda _: PlainTextResponse("console"))],
-        ingress=Middleware(AppIngress, activator=activator, trusted_peers=TrustedPeers(["127.0.0.2"]), pool=pool),
+        routes=console_routes(console_folder()),
+        ingress=Middleware(
+            AppIngress,
+            activator=activator,
+            trusted_peers=TrustedPeers(["127.0.0.2"]),
+            pool=pool,
+            drain=drain,
+            own_hosts=["flyte.localhost"],
+        ),
     )
     serving = asyncio.create_task(server.serve())
     await server.until_started()
     async with httpx.AsyncClient(timeout=20) as client:
-        found = Ingress(activator, port, server, client)
+        found = Ingress(activator, port, server, client, pool)
         yield found
         server.stop()
         await serving

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -41,6 +42,7 @@ async def test_the_app_is_told_who_asked_how_and_under_which_prefix(ingress: Ing
     assert header(seen, "x-forwarded-for") == ["127.0.0.1"]
     assert header(seen, "x-forwarded-proto") == ["http"]
     assert header(seen, "x-forwarded-host") == header(seen, "host") == [f"127.0.0.1:{ingress.port}"]
+    assert header(seen, "x-forwarded-port") == [str(ingress.port)]
     assert header(seen, "x-forwarded-prefix") == [PREFIX]
     assert header(seen, "forwarded") == []
 
@@ -63,7 +65,7 @@ async def test_headers_of_one_connection_stay_on_it_and_others_keep_order_and_re
 async def test_an_app_is_reached_by_its_host_too_and_then_has_no_prefix(ingress: Ingress) -> None:
     await ingress.serves(echo)
     host = {"Host": f"{LABEL}.localhost:{ingress.port}"}
-    for path in ("/", "/healthz", "/v2/x", "/apps/other/development/app/", "/flyteidl2.project.ProjectService/X"):
+    for path in ("/", "/healthz", "/v2/x", "/apps/other/development/app/", "/flyteidl2.project.ProjectService/X", "//"):
         seen = (await ingress.client.get(f"http://127.0.0.1:{ingress.port}{path}", headers=host)).json()
         assert seen["path"] == path
         assert header(seen, "x-forwarded-prefix") == []
@@ -72,12 +74,35 @@ async def test_an_app_is_reached_by_its_host_too_and_then_has_no_prefix(ingress:
 async def test_other_paths_are_the_servers_and_an_unknown_app_is_not_found(ingress: Ingress) -> None:
     await ingress.serves(echo)
     base = f"http://127.0.0.1:{ingress.port}"
-    assert (await ingress.client.get(f"{base}/v2/x")).text == "console"
+    assert (await ingress.client.get(f"{base}/v2/x")).text.count("<title>Flyte") == 1
     assert (await ingress.client.get(f"{base}/healthz")).status_code == 200
     for path in ("/apps/flytesnacks/development/none/", "/apps/flytesnacks/development/none/v2/x"):
         answer = await ingress.client.get(f"{base}{path}")
         assert (answer.status_code, "none not found" in answer.text) == (404, True)
-    assert (await ingress.client.get(f"{base}/apps/only-two/parts")).status_code == 404
+    for path in ("/apps", "/apps/", "/apps/only-two/parts", "/apps//development/my-app/", "/apps/../v2/x/"):
+        answer = await ingress.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        assert answer.startswith(b"HTTP/1.1 404")
+        assert b"<title>" not in answer
+
+
+async def test_a_path_cannot_lead_out_of_an_app(ingress: Ingress) -> None:
+    await ingress.serves(echo)
+    for path in ("/../../../v2/x", "/%2e%2e/%2e%2e/x", "//v2/x"):
+        answer = await ingress.ask(
+            f"GET {PREFIX}{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["path"] == path
+
+
+async def test_hosts_below_localhost_are_for_apps_alone(ingress: Ingress) -> None:
+    await ingress.serves(echo)
+    for path in ("/", "/healthz", "/v2/x", "/flyteidl2.project.ProjectService/ListProjects"):
+        for host in ("gone-flytesnacks-development.localhost", f"a.{LABEL}.localhost"):
+            answer = await ingress.client.get(f"http://127.0.0.1:{ingress.port}{path}", headers={"Host": host})
+            assert (answer.status_code, host in answer.text) == (404, True)
+    for host in ("flyte.localhost", "FLYTE.localhost.:80", "localhost"):
+        answer = await ingress.client.get(f"http://127.0.0.1:{ingress.port}/v2/x", headers={"Host": host})
+        assert "<title>Flyte" in answer.text
 
 
 @pytest.mark.parametrize("query", ["", "?a=1"])
@@ -88,6 +113,12 @@ async def test_the_prefix_alone_leads_to_the_prefix_with_a_slash(ingress: Ingres
     followed = await ingress.client.get(ingress.url + query, follow_redirects=True)
     assert followed.json()["path"] == "/"
     assert (await ingress.client.post(ingress.url, content=b"x")).json()["method"] == "POST"
+
+
+async def test_a_name_cannot_end_the_header_that_it_is_repeated_in(ingress: Ingress) -> None:
+    answer = await ingress.client.get(f"http://127.0.0.1:{ingress.port}/apps/p/d/a%0d%0aSet-Cookie:%20x=1%2F..")
+    assert answer.headers["location"] == "a%0D%0ASet-Cookie%3A%20x%3D1%2F../"
+    assert "set-cookie" not in answer.headers
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 10, b"x" * 3_000_000])
@@ -102,6 +133,18 @@ async def test_bodies_arrive_whole_with_a_length_and_in_chunks(ingress: Ingress,
     assert (await ingress.client.put(f"{ingress.url}/", content=parts())).json()["body"] == len(content)
 
 
+async def test_an_answer_304_may_say_how_long_the_unchanged_page_is(ingress: Ingress) -> None:
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 304 Not Modified\r\ncontent-length: 1234\r\netag: x\r\n\r\n")
+
+    await ingress.serves_raw(app)
+    for _ in range(2):
+        answer = await ingress.client.get(f"{ingress.url}/")
+        assert (answer.status_code, answer.headers["etag"], answer.content) == (304, "x", b"")
+
+
 async def test_answers_without_a_body_have_none(ingress: Ingress) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         status = int(scope["path"].removeprefix("/"))
@@ -112,6 +155,7 @@ async def test_answers_without_a_body_have_none(ingress: Ingress) -> None:
     for _ in range(2):  # the second one over a kept connection
         for status in (204, 304):
             answer = await ingress.client.get(f"{ingress.url}/{status}")
+            assert "content-length" not in answer.headers
             assert (answer.status_code, answer.content, answer.headers["x-seen"]) == (status, b"", "1")
         answer = await ingress.client.head(f"{ingress.url}/200")
         assert (answer.status_code, answer.content) == (200, b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
@@ -110,6 +111,145 @@ async def test_a_server_name_of_a_strangers_is_refused(ingress: Ingress) -> None
         with pytest.raises(InvalidStatus) as refused:
             await connect(f"ws://evil.example{PREFIX}/ws", host="127.0.0.1", port=ingress.port)
         assert refused.value.response.status_code == 403
+
+
+async def test_a_client_that_leaves_waits_for_a_replica_no_longer(ingress: Ingress) -> None:
+    ingress.activator.ready = asyncio.Event()
+    _, writer = await ingress.raw(upgrade_to("websocket"))
+    await until(lambda: ingress.activator.waiting == 1)
+    writer.close()
+    await until(lambda: ingress.activator.waiting == 0)
+
+
+async def test_after_a_refused_upgrade_the_connection_is_not_the_apps(ingress: Ingress) -> None:
+    """A proxy in front that keeps connections would send it the requests of others."""
+    seen: list[bytes] = []
+
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nno")
+        seen.append(await reader.read())
+
+    await ingress.serves_raw(app)
+    after = b"POST /flyteidl2.project.ProjectService/X HTTP/1.1\r\nHost: localhost\r\nCookie: secret\r\n\r\n"
+    answer = await ingress.ask(upgrade_to("websocket") + after)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.count(b"HTTP/1.1") == 1
+    await until(lambda: len(seen) == 2)
+    assert seen[1] == b""
+
+
+async def test_any_protocol_can_be_changed_to(ingress: Ingress) -> None:
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert b"upgrade: shout/1" in head
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout/1\r\n")
+        writer.write(b"Set-Cookie: a=1; Path=/\r\n\r\nWELCOME ")
+        while data := await reader.read(1000):
+            writer.write(data.upper())
+
+    await ingress.serves_raw(app)
+    reader, writer = await ingress.raw(upgrade_to("shout/1"))
+    async with asyncio.timeout(5):
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 101 ")
+        assert b"connection: Upgrade\r\nupgrade: shout/1" in head
+        assert f"a=1; Path={PREFIX}/".encode() in head
+        writer.write(b"hello")
+        assert await reader.readexactly(13) == b"WELCOME HELLO"
+    writer.close()
+    await until(lambda: ingress.activator.leased == 0)
+
+
+async def test_an_offer_of_http_2_is_an_ordinary_request(ingress: Ingress) -> None:
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            plain = b"http2-settings" not in head and b"upgrade" not in head
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n" + (b"ok" if plain else b"no"))
+
+    await ingress.serves_raw(app)
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABkAAQAAP__"}
+    for _ in range(2):
+        assert (await ingress.client.get(f"{ingress.url}/", headers=offer)).content == b"ok"
+    health = f"http://127.0.0.1:{ingress.port}/healthz"
+    assert (await ingress.client.get(health, headers=offer)).status_code == 200
+
+
+async def test_an_upgrade_has_the_time_of_the_app_only_until_it_is_one(ingress: Ingress) -> None:
+    go_on = asyncio.Event()
+
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if b"/silent" not in await reader.readuntil(b"\r\n\r\n"):
+            writer.write(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
+            await go_on.wait()
+            writer.write(b"late")
+        await reader.read()
+
+    await ingress.serves_raw(app)
+    ingress.activator.request_timeout = 0.05
+    assert (await ingress.ask(upgrade_to("x", "/silent"))).startswith(b"HTTP/1.1 504")
+    reader, writer = await ingress.raw(upgrade_to("x"))
+    async with asyncio.timeout(5):
+        await reader.readuntil(b"\r\n\r\n")
+        asyncio.get_running_loop().call_later(0.2, go_on.set)
+        assert await reader.readexactly(4) == b"late"
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nbegin",
+    ],
+    ids=["nothing", "no protocol", "begun"],
+)
+async def test_a_replica_that_dies_over_an_upgrade_is_not_taken_for_an_answer(ingress: Ingress, answer: bytes) -> None:
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    await ingress.serves_raw(app)
+    reader, writer = await ingress.raw(upgrade_to("x"))
+    async with asyncio.timeout(5):
+        if b"begin" in answer:
+            with pytest.raises(ConnectionResetError):
+                await reader.read()
+        else:
+            assert (await reader.readline()).startswith(b"HTTP/1.1 502")
+    writer.close()
+
+
+async def test_a_side_that_reads_slowly_is_waited_for(ingress: Ingress) -> None:
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
+        sent = 0
+        with contextlib.suppress(TimeoutError):
+            while sent < 100_000_000:
+                writer.write(b"x" * 100_000)
+                async with asyncio.timeout(0.5):
+                    await writer.drain()
+                sent += 100_000
+        stalled.set_result(sent)
+        await reader.read()
+
+    stalled: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    await ingress.serves_raw(app)
+    reader, writer = await ingress.raw(upgrade_to("x"))
+    async with asyncio.timeout(20):
+        await reader.readuntil(b"\r\n\r\n")
+        assert await stalled < 50_000_000
+    writer.close()
+
+
+def upgrade_to(protocol: str, path: str = "/") -> bytes:
+    return (
+        f"GET {PREFIX}{path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\r\n"
+    ).encode()
 
 
 async def test_an_app_that_refuses_the_upgrade_is_heard(ingress: Ingress) -> None:

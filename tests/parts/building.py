@@ -24,9 +24,9 @@ def go_program(module: str, version: str) -> Path:
 
     def build(folder: Path) -> None:
         _require("go", "Go (https://go.dev)", name)
-        _run("go", "install", f"{module}@{version}", environment={"GOBIN": str(folder)})
+        run("go", "install", f"{module}@{version}", environment={"GOBIN": str(folder)})
 
-    return _built(f"{name}-{version}", build) / name
+    return built(f"{name}-{version}", build) / name
 
 
 def python_environment(name: str, version: str) -> Path:
@@ -34,12 +34,12 @@ def python_environment(name: str, version: str) -> Path:
 
     def build(folder: Path) -> None:
         uv = Path(sys.executable).with_name("uv")
-        _run(str(uv), "venv", "--quiet", "--python", sys.executable, str(folder))
+        run(str(uv), "venv", "--quiet", "--python", sys.executable, str(folder))
         lock = LOCKED / name / "requirements.lock"
         python = str(folder / "bin" / "python")
-        _run(str(uv), "pip", "install", "--quiet", "--require-hashes", "--python", python, "-r", str(lock))
+        run(str(uv), "pip", "install", "--quiet", "--require-hashes", "--python", python, "-r", str(lock))
 
-    return _built(f"{name}-{version}", build) / "bin"
+    return built(f"{name}-{version}", build) / "bin"
 
 
 def node_program(name: str, version: str, script: str) -> Path:
@@ -49,12 +49,12 @@ def node_program(name: str, version: str, script: str) -> Path:
         _require("npm", "Node.js with npm (https://nodejs.org)", name)
         for file in ("package.json", "package-lock.json"):
             shutil.copy(LOCKED / name / file, folder / file)
-        _run("npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", folder=folder)
+        run("npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", folder=folder)
 
-    return _built(f"{name}-{version}", build) / "node_modules" / script
+    return built(f"{name}-{version}", build) / "node_modules" / script
 
 
-def _built(name: str, build: Callable[[Path], None]) -> Path:
+def built(name: str, build: Callable[[Path], None]) -> Path:
     """The folder in which `build` was done. Raises `AssertionError` with what it said if it fails."""
     folder = CACHE / name
     ready = folder / ".ready"
@@ -81,7 +81,7 @@ def _require(program: str, what: str, wanted_for: str) -> None:
     assert shutil.which(program), f"these tests start {wanted_for}; to build it, install {what} first"
 
 
-def _run(*command: str, environment: dict[str, str] | None = None, folder: Path = CACHE) -> None:
+def run(*command: str, environment: dict[str, str] | None = None, folder: Path = CACHE) -> None:
     done = subprocess.run(
         command, env=os.environ | (environment or {}), cwd=folder, capture_output=True, text=True, check=False
     )
@@ -91,11 +91,15 @@ def _run(*command: str, environment: dict[str, str] | None = None, folder: Path 
 def build_all() -> None:
     """Everything, before the tests, which have less time. What cannot be built is told here, and fails those that
     need it."""
-    from tests.parts import azurite, gcs, moto, versitygw  # noqa: PLC0415  # they import this module
+    from tests.parts import azurite, debian, gcs, moto, versitygw  # noqa: PLC0415  # they import this module
 
-    for part in (versitygw, moto, gcs, azurite):
+    for program in (
+        *(part.program for part in (versitygw, moto, gcs, azurite)),
+        debian.nginx,
+        debian.haproxy,
+    ):
         try:
-            part.program()
+            program()
         except AssertionError as error:
             print(f"tests: {error}", file=sys.stderr)
 

@@ -19,8 +19,8 @@ Address = tuple[str, int]
 
 
 class Pool:
-    def __init__(self, *, idle_seconds: float = IDLE_SECONDS) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
+        self.idle_seconds = IDLE_SECONDS
         self._idle: dict[Address, deque[Connection]] = {}
         """The one that was used last stands at the end, and is taken first."""
 
@@ -30,7 +30,7 @@ class Pool:
     async def get(self, host: str, port: int, *, fresh: bool = False) -> Connection:
         """A connection without a request. Raises `UpstreamGone`."""
         idle = None if fresh else self._idle.get((host, port))
-        oldest = time.monotonic() - self._idle_seconds
+        oldest = time.monotonic() - self.idle_seconds
         while idle:
             connection = idle.pop()
             if connection.usable and connection.idle_since > oldest:
@@ -68,12 +68,12 @@ class Pool:
         return sum(map(len, self._idle.values()))
 
     def _sweep_later(self) -> None:
-        self._sweep_timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._sweep)
+        self._sweep_timer = asyncio.get_running_loop().call_later(self.idle_seconds, self._sweep)
 
     def _sweep(self) -> None:
         """Replicas come and go, each with an address of its own, and not every one closes what is idle."""
         self._sweep_timer = None
-        oldest = time.monotonic() - self._idle_seconds
+        oldest = time.monotonic() - self.idle_seconds
         for address, idle in list(self._idle.items()):
             while idle and idle[0].idle_since <= oldest:
                 idle.popleft().close()

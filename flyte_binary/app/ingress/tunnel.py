@@ -9,6 +9,8 @@ does so with the messages of an ordinary answer, after which the connection is c
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, cast
@@ -24,6 +26,10 @@ from flyte_binary.app.ingress.peer import Peer
 _EXTENSION = "flyte.tunnel"
 _EARLY_BYTES = 64 * 1024
 """Kept of what a client sends before it has an answer; it has no business to."""
+
+
+_RESET = struct.pack("ii", 1, 0)
+"""Close with a reset: the end of the connection is the end of an answer without a length."""
 
 
 def tunnel_of(scope: Scope) -> Tunnel:
@@ -134,6 +140,7 @@ class Tunnel(asyncio.Protocol):
     def cut(self) -> None:
         """So that an answer that is not complete does not look whole."""
         if self.transport is not None:
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self.transport.abort()
 
     def shutdown(self) -> None:
