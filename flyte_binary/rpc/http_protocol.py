@@ -1,7 +1,7 @@
 """uvicorn's HTTP/1.1, with what it leaves open: a limit for heads, upgrades to any protocol, a way to end a connection
 in the middle of an answer, and answers that are written at once.
 
-Built on methods that uvicorn does not promise to keep; `tests/ingress` and `tests/unit/rpc` notice when they change.
+Built on methods that uvicorn does not promise to keep; `tests/rpc/transport` and `tests/ingress` notice when they change.
 """
 
 from __future__ import annotations
