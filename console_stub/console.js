@@ -1,10 +1,11 @@
 // The runs of this server, read from the same services that the SDK uses. A stand-in with real data until the
 // console is there: the links that `flyte run` prints lead somewhere.
 const base = document.querySelector("script[src$='console.js']").src.replace(/\/[^/]*$/, "");
+const root = new URL(document.documentElement.dataset.root, location);
 const REFRESH_MILLISECONDS = 2000;
 
 async function call(method, body) {
-  const answer = await fetch(`${base}/../flyteidl2.${method}`, {
+  const answer = await fetch(new URL(`flyteidl2.${method}`, root), {
     method: "POST",
     headers: { "content-type": "application/json", "connect-protocol-version": "1" },
     body: JSON.stringify(body),

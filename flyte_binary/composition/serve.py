@@ -27,7 +27,7 @@ from flyte_binary.composition.databases import open_database, uses_postgres
 from flyte_binary.composition.execution import make_execution
 from flyte_binary.composition.local import local_backend, loopback
 from flyte_binary.composition.retention import make_sweeper
-from flyte_binary.composition.scheduling import make_scheduler
+from flyte_binary.composition.scheduling import Scheduling, make_scheduling
 from flyte_binary.composition.secrets import open_vault
 from flyte_binary.composition.services import make_services
 from flyte_binary.composition.sharing import common_listener, share
@@ -53,7 +53,6 @@ from flyte_binary.rpc.identity import OpenAccess, TrustedPeers
 from flyte_binary.rpc.mount import mount
 from flyte_binary.runs.projects.service import seed_projects
 from flyte_binary.runs.retention.sweeper import Sweeper
-from flyte_binary.runs.triggers.scheduler import TriggerScheduler
 from flyte_binary.secret.values import ScopedValues
 from flyte_binary.server import AddressInUse, Server, build_app
 from flyte_binary.storage.signed import UrlSigner, load_or_create_key
@@ -109,7 +108,7 @@ async def _run_until_stopped(config: Config, parts: Parts, stop: Stop) -> None:
         sys.stdout.write(banner(parts.banner_facts(config)) + "\n")
         sys.stdout.flush()
     serving_apps = asyncio.create_task(parts.apps.run(), name="apps")
-    scheduling = parts.scheduler and asyncio.create_task(parts.scheduler.run(), name="scheduler")
+    scheduling = parts.scheduling and asyncio.create_task(parts.scheduling.run(), name="scheduling")
     sweeping = parts.sweeper and asyncio.create_task(parts.sweeper.run(), name="retention")
     stopping = asyncio.create_task(stop.requested.wait(), name="stop-requested")
     await asyncio.wait({serving, executing, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -135,7 +134,7 @@ class Parts:
     database: Database
     aborter: Aborter
     apps: Apps
-    scheduler: TriggerScheduler | None
+    scheduling: Scheduling | None
     sweeper: Sweeper | None
 
     def running_tasks(self) -> int:
@@ -164,6 +163,7 @@ class Parts:
         return BannerFacts(
             url=f"http://{shown}:{self.server.port}",
             data_dir=config.data_dir,
+            console_path=config.console.base_path,
             interpreter=interpreter.path,
             interpreter_note=note,
             project=seeds[0] if seeds else "flytesnacks",
@@ -227,7 +227,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             routes=[
                 *opened.routes,
                 *well_known_routes(),
-                *console_routes(console_folder()),
+                *console_routes(console_folder(), config.console.base_path),
                 *Callbacks(database, Signaller(database, clock), addresses).routes(),
             ],
             readiness=[ReadinessCheck("database", database.ping)],
@@ -251,7 +251,7 @@ async def _parts(config: Config) -> AsyncGenerator[Parts]:
             database=database,
             aborter=aborter,
             apps=apps.apps,
-            scheduler=make_scheduler(config, database, hub, store, clock),
+            scheduling=make_scheduling(config, database, hub, store, clock),
             sweeper=make_sweeper(config, database, store, clock, registry),
         )
 
@@ -268,7 +268,7 @@ async def _not_ready(_scope: object, _receive: object, _send: object) -> None:
 
 def _public_url(config: Config, port: int) -> str:
     server = config.runs.server
-    return server.public_url or f"http://{loopback(server.host)}:{port}"
+    return server.public_url.rstrip("/") or f"http://{loopback(server.host)}:{port}"
 
 
 def _call_settings(config: Config, drain: Drain, registry: CollectorRegistry) -> CallSettings:

@@ -63,8 +63,12 @@ LISTEN = Matching(
     'an IP address or the name of a host, such as "127.0.0.1"',
 )
 URL = Matching(
-    re.compile(r"|https?://[^/\s?#@]+/?", re.ASCII | re.IGNORECASE),
-    'a scheme and host without a path, such as "https://flyte.example.com"',
+    re.compile(r"|https?://[^/\s?#@]+(?:/[^\s?#]*)?", re.ASCII | re.IGNORECASE),
+    'a scheme and host, and the path at which a proxy has it, such as "https://example.com/flyte"',
+)
+PATH = Matching(
+    re.compile(r"(?:/[A-Za-z0-9_-]+)+", re.ASCII),
+    'a path without a slash at its end, such as "/v2"',
 )
 POSTGRES_URL = Matching(
     re.compile(r"|postgres(?:ql)?://[^\s#]*", re.ASCII),

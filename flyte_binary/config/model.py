@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated
 
 from flyte_binary.config.apps import InternalApps
-from flyte_binary.config.bounds import HEADER, HOST, LISTEN, NAME, ORIGIN, POSTGRES_URL, URL, Between
+from flyte_binary.config.bounds import HEADER, HOST, LISTEN, NAME, ORIGIN, PATH, POSTGRES_URL, URL, Between
 from flyte_binary.domain.catchup import CatchupPolicy
 
 
@@ -81,8 +81,8 @@ class Server:
     runs.server.port."""
 
     public_url: Annotated[str, URL] = ""
-    """Scheme and host under which users reach this server, for links that it hands out. Empty: the address under which
-    each request came in. YAML: runs.server.publicUrl."""
+    """Scheme and host under which users reach this server, for links that it hands out; with a path, if a proxy in
+    front takes one off. Empty: the address under which each request came in. YAML: runs.server.publicUrl."""
 
     allowed_hosts: tuple[Annotated[str, HOST], ...] = ()
     """Names that the Host header of a request may carry besides `localhost`, IP addresses, `host` and the host of
@@ -185,8 +185,8 @@ class IdentityHeaders:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerScheduler:
     enabled: bool = True
-    """Start the runs of triggers that have a schedule. With several servers on one database each may, and no time is
-    fired twice. YAML: runs.triggerScheduler.enabled."""
+    """Start the runs of triggers, when their time has come or a version of their artifact was published. With several
+    servers on one database each may, and nothing is fired twice. YAML: runs.triggerScheduler.enabled."""
 
     resync_interval: timedelta = timedelta(seconds=30)
     """How long the scheduler sleeps at most before it looks into the database again: after a clock was set, or a hint
@@ -438,6 +438,12 @@ class CacheService:
     """Longest time between two heartbeats that such an owner may ask for. YAML:
     cache_service.maxReservationHeartbeat."""
 
+    across_projects: bool = False
+    """Let outputs that are cached in one project and domain be found in all others, for runs whose cache lookup scope
+    is global, which is the SDK's default, and for callers of the CacheService. Whoever may start a run then gets to
+    see outputs of other projects. What was cached before under the other value is not found any more. YAML:
+    cache_service.acrossProjects."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLogs:
@@ -558,6 +564,13 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Console:
+    base_path: Annotated[str, PATH] = "/v2"
+    """Path of the console; `/` leads there. The links that the SDK prints lead to `/v2`, so another one needs a proxy
+    that knows both. YAML: console.basePath."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     data_dir: Path = field(default_factory=lambda: Path("~/.flyte-binary").expanduser())
     """Folder of everything that this server keeps: database, object store, running attempts. YAML: dataDir."""
@@ -569,6 +582,7 @@ class Config:
     executor: Executor = field(default_factory=Executor)
     secret: Secret = field(default_factory=Secret)
     internal_apps: InternalApps = field(default_factory=InternalApps)
+    console: Console = field(default_factory=Console)
     retention: Retention = field(default_factory=Retention)
     logger: Logger = field(default_factory=Logger)
 

@@ -25,7 +25,8 @@ def console_folder() -> Path:
     return Path(__file__).parent / "static"
 
 
-def console_routes(folder: Path) -> list[Route]:
+def console_routes(folder: Path, base_path: str = BASE_PATH) -> list[Route]:
+    """`base_path` has no slash at its end. Pages find the services of the server by `data-root`."""
     files = {path.name: path for path in folder.iterdir() if path.is_file() and path.name != "index.html"}
     index = (folder / "index.html").read_text()
 
@@ -36,13 +37,16 @@ def console_routes(folder: Path) -> list[Route]:
         if "." in name.rsplit("/", 1)[-1] and not name.startswith("domain/"):
             return PlainTextResponse("Not Found", status_code=404)
         up = "../" * name.count("/")
-        return HTMLResponse(index.replace('="./', f'="./{up}'), headers=_HEADERS)
+        root = up + "../" * base_path.count("/")
+        page = index.replace('="./', f'="./{up}').replace('data-root="../"', f'data-root="{root}"')
+        return HTMLResponse(page, headers=_HEADERS)
 
-    async def to_console(_: Request) -> Response:
-        return RedirectResponse(f"{BASE_PATH.removeprefix('/')}/")
+    async def to_console(request: Request) -> Response:
+        to = base_path[1:] if request.url.path == "/" else base_path.rpartition("/")[2]
+        return RedirectResponse(f"{to}/")
 
     return [
         Route("/", to_console),
-        Route(BASE_PATH, to_console),
-        Route(BASE_PATH + "/{path:path}", console),
+        Route(base_path, to_console),
+        Route(base_path + "/{path:path}", console),
     ]

@@ -52,3 +52,17 @@ async def test_a_file_that_is_not_there_is_not_found(client: httpx.AsyncClient) 
 
 async def test_paths_outside_the_console_are_not_answered_by_it(client: httpx.AsyncClient) -> None:
     assert (await client.get("/flyteidl2.workflow.RunService/GetRunDetails")).status_code == 404
+
+
+async def test_the_console_may_lie_elsewhere() -> None:
+    app = Starlette(routes=console_routes(console_folder(), "/ui/flyte"))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
+        for path in ("/", "/ui/flyte"):
+            answer = await client.get(path)
+            assert urljoin(str(answer.url), answer.headers["location"]) == "http://localhost/ui/flyte/"
+        page = await client.get("/ui/flyte/domain/development")
+        (root,) = re.findall(r'data-root="([^"]+)"', page.text)
+        assert urljoin(str(page.url), root) == "http://localhost/"
+        (script,) = re.findall(r'src="([^"]+)"', page.text)
+        assert (await client.get(urljoin(str(page.url), script))).status_code == 200
+        assert (await client.get(BASE_PATH)).status_code == 404
