@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-from flyte_binary.domain.errors import DeadlineExceeded, FlyteError, NotFound, ResourceExhausted, Unavailable
+from flyte_binary.domain.errors import DeadlineExceeded, NotFound, ResourceExhausted, Unavailable
 from flyte_binary.domain.ids import AppId
 
 
@@ -41,10 +41,8 @@ class AppBusy(ResourceExhausted):
         super().__init__(f"too many requests wait for a replica of app {app}; try again in a moment")
 
 
-class AppFailed(FlyteError):
+class AppFailed(Unavailable):
     """Its replicas do not start, or end at once."""
-
-    code = "unavailable"
 
     def __init__(self, app: AppId, reason: str, *, retry_after: float) -> None:
         super().__init__(f"app {app} does not run: {reason}")
