@@ -7,7 +7,7 @@ from typing import Protocol
 from flyteidl2.cacheservice import cacheservice_pb2 as v1
 from flyteidl2.cacheservice.v2 import cacheservice_pb2 as v2
 
-from flyte_binary.domain.cache_entries import KEY_LIMIT, stored_key
+from flyte_binary.domain.cache_entries import KEY_LIMIT, shared_key, stored_key
 from flyte_binary.domain.errors import InvalidArgument
 
 _OUTSIDE = "outside:"
@@ -16,13 +16,14 @@ _LAST_SECOND = 253_402_300_799
 """Of the year 9999, where protobuf's timestamps end."""
 
 
-class _Base(Protocol):
+class Base(Protocol):
     @property
     def key(self) -> str: ...
 
 
-def require_key(base: _Base, identifier: v2.Identifier) -> str:
-    """The stored key. The identifier may be absent, as for the reference backend; its organisation never counts.
+def require_key(base: Base, identifier: v2.Identifier, *, across_projects: bool) -> str:
+    """The stored key. The identifier may be absent, as for the reference backend; its organisation never counts, nor
+    does anything else of it with `across_projects`.
 
     Raises `InvalidArgument`.
     """
@@ -34,7 +35,7 @@ def require_key(base: _Base, identifier: v2.Identifier) -> str:
         raise InvalidArgument("identifier.project: the name of a project has no slash")
     if "/" in domain:
         raise InvalidArgument("identifier.domain: the name of a domain has no slash")
-    stored = stored_key(project, domain, key)
+    stored = shared_key(key) if across_projects else stored_key(project, domain, key)
     if "\0" in stored:
         raise InvalidArgument("base_request.key, identifier: NUL characters cannot be stored")
     if len(stored) > KEY_LIMIT:

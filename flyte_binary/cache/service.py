@@ -12,7 +12,7 @@ from flyteidl2.cacheservice import cacheservice_pb2 as v1
 from flyteidl2.cacheservice.v2 import cacheservice_pb2 as v2
 
 from flyte_binary.cache.entries import make_row, may_replace, output_from_row
-from flyte_binary.cache.requests import require_key, require_output, require_owner
+from flyte_binary.cache.requests import Base, require_key, require_output, require_owner
 from flyte_binary.cache.reservations import Heartbeats, reservation_from_row
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
@@ -22,13 +22,17 @@ from flyte_binary.domain.errors import AlreadyExists, NotFound
 
 
 class CacheService:
-    def __init__(self, database: Database, clock: Clock, heartbeats: Heartbeats) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, heartbeats: Heartbeats, *, across_projects: bool = False
+    ) -> None:
+        """With `across_projects` all projects and domains share their entries."""
         self._database = database
         self._clock = clock
         self._heartbeats = heartbeats
+        self._across_projects = across_projects
 
     async def get(self, request: v2.GetCacheRequest, _context: object) -> v1.GetCacheResponse:
-        key = require_key(request.base_request, request.identifier)
+        key = self._key(request.base_request, request.identifier)
         row = await self._database.point(lambda tx: tx.cache.get(key))
         if row is None:
             raise _no_entry(request.base_request.key)
@@ -37,7 +41,7 @@ class CacheService:
     async def put(self, request: v2.PutCacheRequest, _context: object) -> v1.PutCacheResponse:
         """An entry that stands is kept, unless the caller asks to replace it (`entries.may_replace`)."""
         base = request.base_request
-        key = require_key(base, request.identifier)
+        key = self._key(base, request.identifier)
         require_output(base.output)
         now = self._clock.now()
 
@@ -58,7 +62,7 @@ class CacheService:
 
     async def delete(self, request: v2.DeleteCacheRequest, _context: object) -> v1.DeleteCacheResponse:
         """Forgets the entry; the outputs it points to stay, for runs that refer to them."""
-        key = require_key(request.base_request, request.identifier)
+        key = self._key(request.base_request, request.identifier)
         if not await self._database.write(lambda tx: tx.cache.delete(key)):
             raise _no_entry(request.base_request.key)
         return v1.DeleteCacheResponse()
@@ -68,7 +72,7 @@ class CacheService:
     ) -> v1.GetOrExtendReservationResponse:
         """Answers with whoever holds the reservation now, which need not be the caller."""
         base = request.base_request
-        key = require_key(base, request.identifier)
+        key = self._key(base, request.identifier)
         owner = require_owner(base.owner_id)
         interval = self._heartbeats.granted(base.heartbeat_interval)
         now = self._clock.now()
@@ -88,7 +92,7 @@ class CacheService:
         self, request: v2.ReleaseReservationRequest, _context: object
     ) -> v1.ReleaseReservationResponse:
         """Somebody else's reservation, or none, is left alone and is no error."""
-        key = require_key(request.base_request, request.identifier)
+        key = self._key(request.base_request, request.identifier)
         owner = require_owner(request.base_request.owner_id)
 
         def operation(tx: Transaction) -> None:
@@ -97,6 +101,9 @@ class CacheService:
 
         await self._database.write(operation)
         return v1.ReleaseReservationResponse()
+
+    def _key(self, base: Base, identifier: v2.Identifier) -> str:
+        return require_key(base, identifier, across_projects=self._across_projects)
 
 
 def _no_entry(key: str) -> NotFound:

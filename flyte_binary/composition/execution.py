@@ -33,6 +33,7 @@ from flyte_binary.executor.start import Starter
 from flyte_binary.executor.waiting import Waiting
 from flyte_binary.executor.webhooks import Webhooks
 from flyte_binary.live.hub import Hub
+from flyte_binary.runs.artifacts.produced import publish_produced
 from flyte_binary.storage.store import ObjectStore
 
 WORKERS = 16
@@ -57,7 +58,7 @@ def make_execution(
 ) -> Execution:
     settings = config.executor
     database = sharing.fenced
-    facts = Facts()
+    facts = Facts(cache_across_projects=config.cache_service.across_projects)
     caching = Caching(store)
     controller: Controller[ActionId] = Controller("executor", lambda key: sharded.reconcile(key), workers=WORKERS)
     admission = Admission(
@@ -73,7 +74,8 @@ def make_execution(
         system_failures=settings.max_system_failures,
         infrastructure_failures=settings.max_infrastructure_failures,
     )
-    concluder = Concluder(database, ResultReader(store, backend), clock, caps, backend.runtime_of)
+    results = ResultReader(store, backend)
+    concluder = Concluder(database, results, clock, caps, backend.runtime_of, publish_produced)
     starter = Starter(
         database=database,
         backend=backend,

@@ -123,7 +123,9 @@ def make_services(
         "imagebuilder.ImageService": ImageService(
             backend.environments, registry=config.executor.images.registry, names=config.executor.images.names
         ),
-        "cacheservice.v2.CacheService": (entries := CacheService(database, clock, heartbeats)),
+        "cacheservice.v2.CacheService": (
+            entries := CacheService(database, clock, heartbeats, across_projects=config.cache_service.across_projects)
+        ),
         "cacheservice.CacheService": CacheServiceV1(entries),
         "org.DomainService": DomainService([(domain.id, domain.name or domain.id) for domain in config.runs.domains]),
         "settings.SettingsService": SettingsService(database, store, clock),

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from flyte_binary.db.actions import Actions
 from flyte_binary.db.app_replicas import AppReplicas
 from flyte_binary.db.apps import Apps
+from flyte_binary.db.artifact_firings import ArtifactFirings
 from flyte_binary.db.artifacts import Artifacts
 from flyte_binary.db.attempts import Attempts
 from flyte_binary.db.cache import CacheEntries
@@ -108,6 +109,10 @@ class Transaction:
     @cached_property
     def artifacts(self) -> Artifacts:
         return Artifacts(self.connection)
+
+    @cached_property
+    def artifact_firings(self) -> ArtifactFirings:
+        return ArtifactFirings(self.connection)
 
     @cached_property
     def secrets(self) -> Secrets:

@@ -31,13 +31,16 @@ class TriggerRow:
     triggered_at: int | None = None
     deleted_at: int | None = None
     with_task: bool = False
-    """It came with a task's deployment. Not kept in revisions, nor are the two that follow."""
+    """It came with a task's deployment. Not kept in revisions, nor is what follows."""
 
     anchor: int = 0
     """Where a rate without a start of its own begins to count."""
 
     next_due: int | None = None
     """The first time that has not been fired; None while nothing is scheduled."""
+
+    watched_artifact: str | None = None
+    """The artifact of the same project and domain whose new versions fire it; None while none do."""
 
     @property
     def task(self) -> TaskId:
@@ -70,3 +73,15 @@ class TriggerSummary:
     name: str
     automation_spec: bytes
     """Of the first of them by name, like `name`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiringRow:
+    """A run that a trigger owes to a version of the artifact that it watches, which is of the same project and
+    domain."""
+
+    trigger: TriggerId
+    artifact: str
+    version: str
+    created_at: int
+    """Microseconds since the epoch."""

@@ -30,7 +30,7 @@ _PAYLOAD = (
     "triggered_at",
     "deleted_at",
 )
-_OWN = ("with_task", "anchor", "next_due")
+_OWN = ("with_task", "anchor", "next_due", "watched_artifact")
 
 TRIGGER_COLUMNS: Columns = {
     name: Listed(triggers.c[name])
@@ -53,7 +53,8 @@ _ALL_LOCKED = Prepared(for_update(_ROW.where(*_OF_TASK, _LIVE).order_by(triggers
 _OF_VERSION = Prepared(
     _ROW.where(*_OF_TASK, triggers.c.task_version == bindparam("by_task_version"), _LIVE).order_by(triggers.c.name)
 )
-_BY_KEY = tuple_(*(triggers.c[name] for name in _KEY))
+_WATCHED = tuple(triggers.c[name] == bindparam(f"by_{name}") for name in ("project", "domain", "watched_artifact"))
+_WATCHING = Prepared(_ROW.where(*_WATCHED).order_by(triggers.c.task_name, triggers.c.name))
 _DUE_ORDER = (triggers.c.next_due, *(triggers.c[name] for name in _KEY))
 
 
@@ -135,6 +136,11 @@ class Triggers:
         """Those of any version of a task that are not deleted, held against other writers until the commit."""
         parameters = {"by_project": project, "by_domain": domain, "by_task_name": task_name}
         return [_row_of(_named(record)) for record in _ALL_LOCKED.all(self._connection, parameters)]
+
+    def watching(self, project: str, domain: str, artifact: str) -> list[TriggerRow]:
+        """Those that new versions of an artifact may fire."""
+        parameters = {"by_project": project, "by_domain": domain, "by_watched_artifact": artifact}
+        return [_row_of(_named(record)) for record in _WATCHING.all(self._connection, parameters)]
 
     def due(self, until: int, *, after: TriggerRow | None, limit: int) -> list[TriggerRow]:
         """What has to fire, the longest waiting first; those behind `after`, as it was read."""
@@ -236,6 +242,7 @@ def _row_of(record: Mapping[str, Any] | RowMapping) -> TriggerRow:  # any: colum
         with_task=bool(record["with_task"]),
         anchor=record["anchor"],
         next_due=record["next_due"],
+        watched_artifact=record["watched_artifact"],
         **{name: record[name] for name in _PAYLOAD},
     )
 

@@ -17,3 +17,8 @@ def stored_key(project: str, domain: str, key: str) -> str:
     results beyond `KEY_LIMIT`: only they know the field to name.
     """
     return f"{project}/{domain}/{key}"
+
+
+def shared_key(key: str) -> str:
+    """The same for entries that all projects share; no project has an empty name."""
+    return stored_key("", "", key)

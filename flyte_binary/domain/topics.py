@@ -20,6 +20,9 @@ CACHE: Topic = ("cache",)
 TRIGGERS: Topic = ("triggers",)
 """Keys: (project, domain, task name, trigger name) of each trigger that was deployed, changed or deleted."""
 
+ARTIFACT_FIRINGS: Topic = ("artifact-firings",)
+"""Keys: (project, domain, task name, trigger name) of each trigger that owes a run to a version of an artifact."""
+
 APP_WORK: Topic = ("app-work",)
 """Keys: (project, domain, name) of each app of which something else is wanted; read by the passes over apps."""
 

@@ -15,7 +15,7 @@ from flyte_binary.db.moves import reservation_owner
 from flyte_binary.db.rows import ActionRow, CacheRow, ReservationRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import locations, topics
-from flyte_binary.domain.cache_entries import KEY_LIMIT, stored_key
+from flyte_binary.domain.cache_entries import KEY_LIMIT, shared_key, stored_key
 from flyte_binary.domain.ids import ActionId
 from flyte_binary.domain.task_limits import duration_of
 from flyte_binary.executor.facts import RunFacts, TaskFacts
@@ -40,7 +40,7 @@ class CachePlan:
 
 def plan_for(row: ActionRow, task: TaskFacts, run: RunFacts) -> CachePlan | None:
     metadata = task.spec.task_template.metadata
-    key = stored_key(row.id.project, row.id.domain, row.cache_key)
+    key = shared_key(row.cache_key) if run.shares_cache else stored_key(row.id.project, row.id.domain, row.cache_key)
     if not metadata.discoverable or not row.cache_key or len(key) > KEY_LIMIT:
         return None
     return CachePlan(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from flyteidl2.core import execution_pb2
+from flyteidl2.task import common_pb2
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
 from flyte_binary.db.rows import ActionRow, AttemptRow
+from flyte_binary.db.transaction import Transaction
+from flyte_binary.domain.ids import AttemptId
 from flyte_binary.executor.backend import AttemptState
 from flyte_binary.executor.caching import plan_for
 from flyte_binary.executor.compatibility import RuntimeOf
@@ -30,11 +35,24 @@ class Caps:
     infrastructure_failures: int = 10
 
 
+class PublishProduced(Protocol):
+    def __call__(self, tx: Transaction, outputs: common_pb2.Outputs, attempt: AttemptId, *, at: int) -> list[str]:
+        """Make versions of artifacts of what the outputs declare; a sentence for each that came to nothing."""
+        ...
+
+
 class Concluder:
     def __init__(
-        self, database: Database, results: ResultReader, clock: Clock, caps: Caps, runtime_of: RuntimeOf
+        self,
+        database: Database,
+        results: ResultReader,
+        clock: Clock,
+        caps: Caps,
+        runtime_of: RuntimeOf,
+        publish_produced: PublishProduced,
     ) -> None:
         self._database = database
+        self._publish_produced = publish_produced
         self._results = results
         self._clock = clock
         self._caps = caps
@@ -47,8 +65,10 @@ class Concluder:
 
         The executor is not woken for an action that ended: the caller does what is left.
         """
-        reports = task.spec.task_template.metadata.generates_deck.value
-        results = await self._results.read(attempt.id, attempt.output_prefix, state, reports=reports)
+        metadata = task.spec.task_template.metadata
+        results = await self._results.read(
+            attempt.id, attempt.output_prefix, state, reports=metadata.generates_deck.value
+        )
         verdict = judge(
             state,
             results.error,
@@ -58,6 +78,8 @@ class Concluder:
         )
         if verdict.error is not None and lacks_module(verdict.error):
             verdict = replace(verdict, error=await self._hinted(verdict.error, task))
+        now = self._clock.now()
+        publishes = metadata.produces_artifacts and verdict.outcome is Outcome.SUCCEED
         end = Conclusion(
             row=row,
             attempt=attempt,
@@ -65,10 +87,19 @@ class Concluder:
             verdict=verdict,
             has_report=results.has_report,
             cache=plan_for(row, task, run),
+            publish=await self._publication(attempt, now) if publishes else None,
         )
-        now = self._clock.now()
         written = await self._database.write(lambda tx: conclude(tx, end, at=now), run=row.run_id)
         return verdict.outcome if written else None
+
+    async def _publication(self, attempt: AttemptRow, now: int) -> Callable[[Transaction], list[str]] | None:
+        """What is left to do for the artifacts among the outputs, in the transaction that ends the action."""
+        outputs = await self._results.outputs(attempt.output_prefix)
+        if isinstance(outputs, str):
+            return lambda _tx: [outputs]
+        if not outputs.produced_artifacts:
+            return None
+        return lambda tx: self._publish_produced(tx, outputs, attempt.id, at=now)
 
     async def time_out(self, row: ActionRow, attempt: AttemptRow | None, task: TaskFacts, over: Expired) -> None:
         verdict = after_timeout(over.timeout, over.limit, self._budget(row, task))

@@ -15,6 +15,8 @@ from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain.ids import RunId
 from flyte_binary.domain.task_limits import Limits, Resources, limits_of, resources_of
 
+_EVERYWHERE = task_run_pb2.CACHE_LOOKUP_SCOPE_GLOBAL
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -32,6 +34,8 @@ class RunFacts:
     created_at: int
     spawned_by: RunId | None
     """The run in which `flyte.run` was called for this one."""
+    shares_cache: bool = False
+    """Looks for cached outputs of all projects, and leaves its own to them."""
 
     @property
     def overwrite_cache(self) -> bool:
@@ -41,7 +45,8 @@ class RunFacts:
 class Facts:
     """A bounded memory of both; used inside database operations and between them."""
 
-    def __init__(self, *, tasks: int = 512, runs: int = 2048) -> None:
+    def __init__(self, *, cache_across_projects: bool = False, tasks: int = 512, runs: int = 2048) -> None:
+        self._cache_across_projects = cache_across_projects
         self._tasks: _Recent[str, TaskFacts] = _Recent(tasks)
         self._runs: _Recent[RunId, RunFacts] = _Recent(runs)
 
@@ -68,10 +73,12 @@ class Facts:
         root = tx.actions.get(run.root())
         if root is None:
             return None
+        run_spec = task_run_pb2.RunSpec.FromString(root.run_spec or b"")
         made = RunFacts(
-            run_spec=task_run_pb2.RunSpec.FromString(root.run_spec or b""),
+            run_spec=run_spec,
             created_at=root.created_at,
             spawned_by=_spawned_by(root),
+            shares_cache=self._cache_across_projects and run_spec.cache_config.cache_lookup_scope == _EVERYWHERE,
         )
         self._runs.put(run, made)
         return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flyteidl2.core import execution_pb2
+from flyteidl2.task import common_pb2
 from google.protobuf.message import DecodeError
 
 from flyte_binary.domain import locations
@@ -14,6 +15,8 @@ from flyte_binary.executor.backend import AttemptState, LogSource
 from flyte_binary.storage.store import ObjectStore
 
 ERROR_LIMIT_BYTES = 64 * 1024 * 1024
+OUTPUTS_LIMIT_BYTES = 256 * 1024 * 1024
+"""Of outputs that are looked through for artifacts; large values are stored beside them."""
 TAIL_LINES = 20
 TAIL_CHARACTERS = 8_000
 
@@ -42,6 +45,14 @@ class ResultReader:
             has_report=reports and await self._exists(prefix, locations.REPORT),
             log_tail=await self._tail(attempt) if died else "",
         )
+
+    async def outputs(self, prefix: str) -> common_pb2.Outputs | str:
+        """Of an attempt that succeeded; a sentence if they cannot be looked into."""
+        uri = locations.join(prefix, locations.OUTPUTS)
+        try:
+            return common_pb2.Outputs.FromString(await self._store.get(uri, limit_bytes=OUTPUTS_LIMIT_BYTES))
+        except (NotFound, DecodeError, ResourceExhausted) as error:
+            return f"the outputs were not published as artifacts: {uri} cannot be read: {error}"
 
     async def _error(self, prefix: str) -> execution_pb2.ContainerError | None:
         uri = locations.join(prefix, locations.ERROR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any  # column values have many types
 
@@ -60,13 +61,22 @@ class Conclusion:
     verdict: Verdict
     has_report: bool
     cache: CachePlan | None
+    publish: Callable[[Transaction], list[str]] | None = None
+    """Makes artifacts of the outputs; returns what came to nothing, for people to read."""
 
 
 def conclude(tx: Transaction, end: Conclusion, *, at: int) -> bool:
-    """Row, attempt, events, cache entry and released reservation: one transaction."""
+    """Row, attempt, events, artifacts, cache entry and released reservation: one transaction."""
     row, verdict = end.row, end.verdict
+    problems: list[str] = []
+    if end.publish is not None:
+        # Nothing is published for an action that somebody has ended meanwhile.
+        current = tx.actions.lock(row.id)
+        if current is None or current.version != row.version:
+            return False
+        problems = end.publish(tx)
     ended = at if end.state.ended_at is None else max(to_micros(end.state.ended_at), end.attempt.launched_at)
-    if not _move_on(tx, end, ended=ended, at=at):
+    if not _move_on(tx, end, ended=ended, at=at, message="; ".join(problems)):
         return False
     tx.attempts.update(end.attempt.id, ended_at=ended)
     if row.phase == Phase.INITIALIZING and end.state.started_at is not None:
@@ -76,7 +86,7 @@ def conclude(tx: Transaction, end: Conclusion, *, at: int) -> bool:
     return True
 
 
-def _move_on(tx: Transaction, end: Conclusion, *, ended: int, at: int) -> bool:
+def _move_on(tx: Transaction, end: Conclusion, *, ended: int, at: int, message: str) -> bool:
     row, verdict, prefix = end.row, end.verdict, end.attempt.output_prefix
     cached = POPULATED if end.cache is not None and verdict.outcome is Outcome.SUCCEED else row.cache_status
     target = {
@@ -96,6 +106,7 @@ def _move_on(tx: Transaction, end: Conclusion, *, ended: int, at: int) -> bool:
         has_logs=True,
         has_report=end.has_report,
         cache_status=cached,
+        message=message,
     )
     counters = _counters(verdict)
     if verdict.outcome is Outcome.RETRY:

@@ -11,6 +11,7 @@ from flyteidl2.task import run_pb2 as task_run_pb2
 from flyteidl2.workflow import run_service_pb2
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from flyte_binary.db.artifacts import ArtifactRow
 from flyte_binary.domain.errors import InvalidArgument
 from flyte_binary.domain.ids import ProjectId, RunId, TaskId, TriggerId
 from flyte_binary.domain.names import check_run_name, check_text, new_run_name
@@ -39,6 +40,9 @@ class RunOrder:
     trigger: identifier_pb2.TriggerName | None = None
     fired_by: FiredBy | None = None
     """Known, as is `task`, once the order has been completed by its trigger."""
+
+    artifact: ArtifactRow | None = None
+    """The version that fired the trigger."""
 
     inputs: common_pb2.Inputs | None = None
     """Inputs that are not in the store yet; None if `offloaded` says where they are, or the trigger does."""

@@ -29,6 +29,7 @@ from flyte_binary.executor.start import Starter
 from flyte_binary.executor.waiting import Waiting
 from flyte_binary.executor.webhooks import Webhooks
 from flyte_binary.live.hub import Hub
+from flyte_binary.runs.artifacts.produced import publish_produced
 from flyte_binary.storage.store import ObjectStore
 from tests.fakes.backend import MemoryBackend
 
@@ -51,9 +52,10 @@ class Server:
         caps: Caps,
         shards: Shards | None = None,
         alone: bool = True,
+        cache_across_projects: bool = False,
     ) -> None:
         shards = shards or EveryShard()
-        facts = Facts()
+        facts = Facts(cache_across_projects=cache_across_projects)
         caching = Caching(store)
         self.controller: Controller[ActionId] = Controller(
             "executor", lambda key: self.sharded.reconcile(key), workers=4
@@ -61,7 +63,8 @@ class Server:
         self.admission = Admission(cores=cores, memory_bytes=memory_bytes, wake=self.controller.queue.add)
         self.standstill = Standstill(database, backend, self.admission)
         waiting = Waiting(self.admission, Family())
-        concluder = Concluder(database, ResultReader(store, backend), clock, caps, _runtime_of)
+        results = ResultReader(store, backend)
+        concluder = Concluder(database, results, clock, caps, _runtime_of, publish_produced)
         self.leftovers = Leftovers(database, backend, LogArchiver(store, backend), clock, stop_grace_seconds=5)
         starter = Starter(
             database=database,

@@ -14,6 +14,7 @@ from flyte_binary.db.tables.secrets import secrets as secrets
 from flyte_binary.db.tables.servers import servers as servers
 from flyte_binary.db.tables.servers import shard_leases as shard_leases
 from flyte_binary.db.tables.settings import settings as settings
+from flyte_binary.db.tables.triggers import artifact_firings as artifact_firings
 from flyte_binary.db.tables.triggers import trigger_revisions as trigger_revisions
 from flyte_binary.db.tables.triggers import triggers as triggers
 from flyte_binary.db.tables.work import UNFINISHED_SQL as UNFINISHED_SQL

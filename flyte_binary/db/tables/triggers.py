@@ -6,7 +6,7 @@ from typing import Any  # columns of one table have many types
 
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Table, text
 
-from flyte_binary.db.tables.columns import identifier, metadata, number, text_column
+from flyte_binary.db.tables.columns import BytewiseText, identifier, metadata, number, text_column
 
 
 def _payload() -> list[Column[Any]]:  # any: as above
@@ -38,12 +38,21 @@ triggers = Table(
     Column("with_task", Boolean, nullable=False, server_default=text("false")),
     Column("anchor", BigInteger, nullable=False),
     Column("next_due", BigInteger),
+    Column("watched_artifact", BytewiseText),
     PrimaryKeyConstraint("project", "domain", "task_name", "name"),
     Index(
         "idx_triggers_due",
         "next_due",
         sqlite_where=text("next_due IS NOT NULL"),
         postgresql_where=text("next_due IS NOT NULL"),
+    ),
+    Index(
+        "idx_triggers_watching",
+        "project",
+        "domain",
+        "watched_artifact",
+        sqlite_where=text("watched_artifact IS NOT NULL"),
+        postgresql_where=text("watched_artifact IS NOT NULL"),
     ),
     # The order in which lists of triggers come unless they are asked for another.
     Index("idx_triggers_listed", "project", "domain", text("active DESC"), text("updated_at DESC")),
@@ -53,7 +62,8 @@ triggers = Table(
 `spec` is a `TriggerSpec`, `automation_spec` a `TriggerAutomationSpec`, and `automation_type` its type's number;
 `active` is 0 or 1, a number because lists are sorted by it. `with_task` says that it came with a task's deployment.
 `next_due` is the first time that has not been fired yet, NULL while nothing is scheduled; whoever fires moves it on in
-the same transaction. `anchor` is where a rate without a start of its own begins to count.
+the same transaction. `anchor` is where a rate without a start of its own begins to count. `watched_artifact` is the
+name of the artifact whose new versions fire it, NULL while none do.
 """
 
 trigger_revisions = Table(
@@ -65,3 +75,19 @@ trigger_revisions = Table(
     PrimaryKeyConstraint("project", "domain", "task_name", "name", "revision"),
 )
 """What a trigger was after each change, append-only; `action` is the number of a `TriggerRevisionAction`."""
+
+artifact_firings = Table(
+    "artifact_firings",
+    metadata,
+    identifier("project"),
+    identifier("domain"),
+    identifier("task_name"),
+    identifier("name"),
+    identifier("artifact"),
+    identifier("version"),
+    Column("created_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project", "domain", "task_name", "name", "artifact", "version"),
+    Index("idx_artifact_firings_due", "created_at"),
+)
+"""Runs that are owed: a trigger, and the version of the artifact that it watches. Written with the version, and removed
+by whoever makes the run, in the transaction that makes it."""

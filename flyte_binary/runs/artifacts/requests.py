@@ -40,10 +40,14 @@ def name_from(message: artifact_pb2.ArtifactName, field: str) -> ArtifactName:
     """Raises `InvalidArgument` naming the part of `field`."""
     check_text(f"{field}.project", message.project, required=True, limit=64)
     check_text(f"{field}.domain", message.domain, required=True, limit=64)
-    check_text(f"{field}.name", message.name, required=True)
-    if not _NAME.fullmatch(message.name):
-        raise InvalidArgument(f"{field}.name {message.name!r}: it takes letters, digits, '.', '_' and '-'")
+    check_artifact_name(f"{field}.name", message.name)
     return ArtifactName(message.project, message.domain, message.name)
+
+
+def check_artifact_name(field: str, name: str) -> None:
+    check_text(field, name, required=True)
+    if not _NAME.fullmatch(name):
+        raise InvalidArgument(f"{field} {name!r}: it takes letters, digits, '.', '_' and '-'")
 
 
 def version_from(version: str, field: str) -> str:
@@ -72,8 +76,9 @@ def query_from(
     )
 
 
-def check_spec(spec: artifact_pb2.ArtifactSpec, name: ArtifactName) -> None:
-    """All but the partitions. Raises `InvalidArgument` naming the field."""
+def check_spec(spec: artifact_pb2.ArtifactSpec, name: ArtifactName, version: str) -> None:
+    """All but the partitions; what the keys of parents leave out is the artifact's own. Raises `InvalidArgument`
+    naming the field."""
     if not spec.HasField("value"):
         raise InvalidArgument("spec.value is required")
     if not spec.HasField("type"):
@@ -87,9 +92,18 @@ def check_spec(spec: artifact_pb2.ArtifactSpec, name: ArtifactName) -> None:
     if len(spec.parent_artifacts) > _PARENTS:
         raise InvalidArgument(f"spec.parent_artifacts: at most {_PARENTS}, got {len(spec.parent_artifacts)}")
     for place, parent in enumerate(spec.parent_artifacts):
-        check_text(f"spec.parent_artifacts[{place}].key.name", parent.key.name, required=True)
-        parent.key.project = parent.key.project or name.project
-        parent.key.domain = parent.key.domain or name.domain
+        field = f"spec.parent_artifacts[{place}]"
+        for part in ("project", "domain", "name"):
+            check_text(f"{field}.key.{part}", getattr(parent.key, part))
+        check_text(f"{field}.version", parent.version, required=True)
+        key = parent.key
+        key.project, key.domain, key.name = (
+            key.project or name.project,
+            key.domain or name.domain,
+            key.name or name.name,
+        )
+        if (key.project, key.domain, key.name, parent.version) == (name.project, name.domain, name.name, version):
+            raise InvalidArgument(f"{field}: version {version!r} of {name.name} cannot come from itself")
 
 
 def source_action_of(spec: artifact_pb2.ArtifactSpec, name: ArtifactName) -> ActionId | None:

@@ -1,7 +1,8 @@
 """What may happen to a trigger: deployed, activated, deactivated, deleted; each is a revision of its own.
 
 All are parts of write operations. Whatever changes when a trigger fires ends what was due before: a schedule begins to
-count when it is deployed or activated, and nothing from before that is caught up.
+count when it is deployed or activated, and nothing from before that is caught up; nor are versions of an artifact that
+were published before.
 """
 
 from __future__ import annotations
@@ -116,19 +117,28 @@ def _redeployed(current: TriggerRow, draft: TriggerDraft, *, with_task: bool, by
 
 
 def _delete(tx: Transaction, current: TriggerRow, *, by: bytes | None, at: int) -> None:
-    gone = replace(current, active=False, deleted_at=at, updated_by=by, revision=current.revision + 1, next_due=None)
+    gone = replace(current, active=False, deleted_at=at, updated_by=by, revision=current.revision + 1)
+    gone = replace(gone, next_due=None, watched_artifact=None)
     _replace(tx, current, gone, pb.TRIGGER_REVISION_ACTION_DELETE)
 
 
 def _scheduled_anew(row: TriggerRow, at: int) -> TriggerRow:
-    row = replace(row, anchor=at, next_due=None)
+    row = replace(row, anchor=at, next_due=None, watched_artifact=_watched_artifact(row))
     schedule = schedule_of(row) if row.active else None
     return row if schedule is None else replace(row, next_due=schedule.next_after(at))
+
+
+def _watched_artifact(row: TriggerRow) -> str | None:
+    automation = common_pb2.TriggerAutomationSpec.FromString(row.automation_spec)
+    return automation.artifact.artifact_name if row.active and automation.type == common_pb2.TYPE_ARTIFACT else None
 
 
 def _replace(tx: Transaction, current: TriggerRow, row: TriggerRow, action: int) -> None:
     if not tx.triggers.replace(row, revision=current.revision):
         raise Aborted(f"trigger {row.id} was changed at the same moment by somebody else: try again")
+    still_watching = row.watched_artifact is not None and current.automation_spec == row.automation_spec
+    if current.watched_artifact is not None and not still_watching:
+        tx.artifact_firings.drop(row.id)
     _noted(tx, row, action)
 
 

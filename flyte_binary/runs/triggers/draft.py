@@ -12,6 +12,8 @@ from flyte_binary.domain.errors import InvalidArgument
 from flyte_binary.domain.ids import RunId, TaskId, TriggerId
 from flyte_binary.domain.names import check_text, cut
 from flyte_binary.domain.schedules import schedule_from_proto
+from flyte_binary.runs.artifacts.partitions import KEY_LIMIT
+from flyte_binary.runs.artifacts.requests import check_artifact_name
 from flyte_binary.runs.order import URI_LIMIT, check_run_spec
 from flyte_binary.storage.store import ObjectStore
 
@@ -109,8 +111,7 @@ def _checked_automation(automation: common_pb2.TriggerAutomationSpec) -> common_
             _check_schedule(checked.schedule)
         case "artifact":
             checked.type = common_pb2.TYPE_ARTIFACT
-            check_text("automation_spec.artifact.artifact_name", checked.artifact.artifact_name, required=True)
-            check_text("automation_spec.artifact.version", checked.artifact.version)
+            _check_artifact(checked.artifact)
         case _:
             if automation.type in (common_pb2.TYPE_SCHEDULE, common_pb2.TYPE_ARTIFACT):
                 raise InvalidArgument("automation_spec: its type asks for a schedule or an artifact, and there is none")
@@ -125,3 +126,16 @@ def _check_schedule(schedule: common_pb2.Schedule) -> None:
     check_text(f"{field}.cron.timezone", schedule.cron.timezone)
     check_text(f"{field}.cron_expression", schedule.cron_expression, limit=_EXPRESSION_LIMIT)
     schedule_from_proto(schedule, anchor=0)
+
+
+def _check_artifact(watched: common_pb2.ArtifactTrigger) -> None:
+    field = "automation_spec.artifact"
+    check_artifact_name(f"{field}.artifact_name", watched.artifact_name)
+    check_text(f"{field}.version", watched.version)
+    check_text(f"{field}.input_arg", watched.input_arg)
+    for key, value in watched.partitions.items():
+        check_text(f"{field}.partitions: a key", key, required=True, limit=KEY_LIMIT)
+        check_text(f"{field}.partitions[{key!r}]", value, required=True)
+    for name, key in watched.partition_input_args.items():
+        check_text(f"{field}.partition_input_args: a name", name, required=True)
+        check_text(f"{field}.partition_input_args[{name!r}]", key, required=True, limit=KEY_LIMIT)

@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
-_FOR_GOOD = (NotFound, InvalidArgument, FailedPrecondition, PermissionDenied)
+FOR_GOOD = (NotFound, InvalidArgument, FailedPrecondition, PermissionDenied)
 """Trying again would end the same way."""
 
 
@@ -65,10 +65,10 @@ class Firing:
                 raise Overtaken
 
         try:
-            await self._creator.start(order, row.deployed_by, _subject_of(row), before=take)
+            await self._creator.start(order, row.deployed_by, subject_of(row), before=take)
         except AlreadyExists:
             await self.pass_over(row, following)
-        except _FOR_GOOD as error:
+        except FOR_GOOD as error:
             _report(row, time, error)
             await self.pass_over(row, following)
 
@@ -80,10 +80,13 @@ class Firing:
 
 def run_name_of(trigger: TriggerId, time: int) -> str:
     """The reference backend's name for the same run: FNV-1 over trigger and time, to the second in UTC."""
-    at = from_micros(time)
-    text = ":".join([trigger.project, trigger.domain, trigger.task_name, trigger.name, *map(str, _parts(at))])
+    return hashed_name(trigger, *map(str, _parts(from_micros(time))))
+
+
+def hashed_name(trigger: TriggerId, *reason: str) -> str:
+    """Of the run that the trigger makes for that reason, whoever makes it."""
     found = _FNV_OFFSET
-    for byte in text.encode():
+    for byte in ":".join([trigger.project, trigger.domain, trigger.task_name, trigger.name, *reason]).encode():
         found = (found * _FNV_PRIME) & 0xFFFFFFFFFFFFFFFF ^ byte
     return f"r{found:x}"
 
@@ -92,7 +95,7 @@ def _parts(at: datetime) -> tuple[int, ...]:
     return at.year, at.month, at.day, at.hour, at.minute, at.second
 
 
-def _subject_of(row: TriggerRow) -> str:
+def subject_of(row: TriggerRow) -> str:
     """Who deployed the trigger is who its runs are made by."""
     if row.deployed_by is None:
         return ""

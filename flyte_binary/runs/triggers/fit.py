@@ -17,13 +17,24 @@ def require_task(tx: Transaction, draft: TriggerDraft) -> None:
 
 
 def require_inputs(draft: TriggerDraft, spec: task_definition_pb2.TaskSpec) -> None:
-    """Raises `InvalidArgument` for an input to fill in that the task does not have."""
-    name = draft.automation.schedule.kickoff_time_input_arg
+    """Raises `InvalidArgument` for an input to fill in that the task does not have, or that cannot hold it."""
+    schedule, artifact = draft.automation.schedule, draft.automation.artifact
+    _require_input(draft, spec, "schedule.kickoff_time_input_arg", schedule.kickoff_time_input_arg)
+    _require_input(draft, spec, "artifact.input_arg", artifact.input_arg)
+    for name in artifact.partition_input_args:
+        _require_input(draft, spec, "artifact.partition_input_args", name)
+        declared = input_type(spec, name)
+        if declared is not None and declared.simple not in (types_pb2.DATETIME, types_pb2.STRING):
+            raise InvalidArgument(
+                f"automation_spec.artifact.partition_input_args: input {name!r} of task {draft.task} must be a time or "
+                "a text, which partitions are"
+            )
+
+
+def _require_input(draft: TriggerDraft, spec: task_definition_pb2.TaskSpec, field: str, name: str) -> None:
     if name and input_type(spec, name) is None:
         known = ", ".join(entry.key for entry in spec.task_template.interface.inputs.variables) or "none"
-        raise InvalidArgument(
-            f"automation_spec.schedule.kickoff_time_input_arg: task {draft.task} has no input {name!r}; it has: {known}"
-        )
+        raise InvalidArgument(f"automation_spec.{field}: task {draft.task} has no input {name!r}; it has: {known}")
 
 
 def task_spec(tx: Transaction, task: TaskId) -> task_definition_pb2.TaskSpec:

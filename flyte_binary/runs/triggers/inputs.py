@@ -7,6 +7,7 @@ literals as well, so that whoever looks at the run sees it and outputs are cache
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from flyteidl2.common import run_pb2
@@ -66,15 +67,21 @@ def with_kickoff_time(
     if declared is None or declared.simple != types_pb2.DATETIME:
         return filled
     value = literals_pb2.Literal(scalar=literals_pb2.Scalar(primitive=literals_pb2.Primitive(datetime=time)))
-    kept = [literal for literal in filled.literals if literal.name != name]
+    fill_in(filled, {name: value}, spec)
+    return filled
+
+
+def fill_in(
+    inputs: common_pb2.Inputs, values: Mapping[str, literals_pb2.Literal], spec: task_definition_pb2.TaskSpec
+) -> None:
+    """In place; what the inputs hold under these names gives way."""
+    kept = [literal for literal in inputs.literals if literal.name not in values]
+    made = [common_pb2.NamedLiteral(name=name, value=value) for name, value in values.items()]
     # As the SDK does it: whoever runs the task on the same inputs by hand has them in the same order, and their hash.
     places = {entry.key: place for place, entry in enumerate(spec.task_template.interface.inputs.variables)}
-    ordered = sorted(
-        [*kept, common_pb2.NamedLiteral(name=name, value=value)], key=lambda one: places.get(one.name, len(places))
-    )
-    del filled.literals[:]
-    filled.literals.extend(ordered)
-    return filled
+    ordered = sorted([*kept, *made], key=lambda one: places.get(one.name, len(places)))
+    del inputs.literals[:]
+    inputs.literals.extend(ordered)
 
 
 async def _stored(offloaded: run_pb2.OffloadedInputData, store: ObjectStore) -> common_pb2.Inputs | None:

@@ -14,6 +14,7 @@ from flyte_binary.domain.errors import InvalidArgument, NotFound
 from flyte_binary.domain.ids import TriggerId
 from flyte_binary.domain.timestamps import micros_to_proto
 from flyte_binary.runs.order import FiredBy, RunOrder
+from flyte_binary.runs.triggers.artifact_inputs import with_artifact
 from flyte_binary.runs.triggers.fit import task_spec
 from flyte_binary.runs.triggers.inputs import with_trigger_inputs
 from flyte_binary.runs.triggers.view import automation_of, spec_of
@@ -52,7 +53,10 @@ class TriggerOrders:
             else order.start_time or micros_to_proto(self._clock.now()),
             fired_by=FiredBy(row.id, row.revision),
         )
-        kickoff_arg = automation_of(row).schedule.kickoff_time_input_arg
+        automation = automation_of(row)
+        if completed.artifact is not None:
+            return await with_artifact(completed, completed.artifact, trigger, automation.artifact, spec, self._store)
+        kickoff_arg = automation.schedule.kickoff_time_input_arg
         return await with_trigger_inputs(completed, trigger, kickoff_arg, spec, self._store)
 
 

@@ -25,15 +25,13 @@ from flyte_binary.live.hub import Hub, Subscription
 from flyte_binary.runs.triggers.changes import schedule_of
 from flyte_binary.runs.triggers.firing import Firing, Overtaken
 from flyte_binary.runs.triggers.pace import Pace
+from flyte_binary.runs.triggers.put_off import PutOff
 
 log = structlog.get_logger(__name__)
 
 _PAGE = 200
 _AT_ONCE = 8
 """Triggers that are fired at the same time; each mostly waits for the store or the database."""
-
-_FIRST_DELAY_MICROS = 1_000_000
-_LONGEST_DELAY_MICROS = 60_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +60,7 @@ class TriggerScheduler:
         self._catch_up = catch_up
         self._resync_seconds = resync.total_seconds()
         self._places = asyncio.Semaphore(_AT_ONCE)
-        self._failures: dict[TriggerId, int] = {}
-        self._not_before: dict[TriggerId, int] = {}
+        self._put_off: PutOff[TriggerId] = PutOff()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -90,9 +87,8 @@ class TriggerScheduler:
             if len(rows) < _PAGE:
                 break
             after = rows[-1]
-        self._forget_what_is_gone(now)
         due = await self._database.read(lambda tx: tx.triggers.next_due(now))
-        return min([*self._not_before.values(), *([] if due is None else [due])], default=None)
+        return min((time for time in (self._put_off.next_try(now), due) if time is not None), default=None)
 
     async def _rest(self, changed: Subscription, due: int | None) -> None:
         seconds = self._resync_seconds
@@ -103,8 +99,7 @@ class TriggerScheduler:
                 await changed.wait()
 
     async def _fire_one(self, row: TriggerRow, now: int) -> None:
-        # Farther away than any delay: the clock was set back.
-        if 0 < self._not_before.get(row.id, 0) - now <= _LONGEST_DELAY_MICROS:
+        if self._put_off.holds_back(row.id, now):
             return
         async with self._places:
             try:
@@ -112,10 +107,9 @@ class TriggerScheduler:
             except Overtaken:
                 log.debug("a trigger was fired or changed by somebody else", trigger=str(row.id))
             except Exception as error:  # noqa: BLE001  # one trigger's trouble is not the others'
-                self._put_off(row, now, error)
+                self._report(row, now, error)
                 return
-        self._failures.pop(row.id, None)
-        self._not_before.pop(row.id, None)
+        self._put_off.done(row.id)
 
     async def _fire_times(self, row: TriggerRow, now: int) -> None:
         schedule = schedule_of(row)
@@ -138,16 +132,8 @@ class TriggerScheduler:
             row = replace(row, next_due=following)
         return None
 
-    def _forget_what_is_gone(self, now: int) -> None:
-        """Whatever was tried in this pass is in the future or has been dropped; what is left over is not due any
-        more."""
-        self._not_before = {trigger: time for trigger, time in self._not_before.items() if time > now}
-        self._failures = {trigger: self._failures[trigger] for trigger in self._not_before}
-
-    def _put_off(self, row: TriggerRow, now: int, error: Exception) -> None:
-        failures = self._failures[row.id] = self._failures.get(row.id, 0) + 1
-        delay = min(_FIRST_DELAY_MICROS << min(failures - 1, 6), _LONGEST_DELAY_MICROS)
-        self._not_before[row.id] = now + delay
+    def _report(self, row: TriggerRow, now: int, error: Exception) -> None:
+        failures, delay = self._put_off.failed(row.id, now)
         log.warning(
             "a trigger is tried again later",
             trigger=str(row.id),

@@ -56,10 +56,13 @@ def _triggers() -> None:
         sa.Column("with_task", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("anchor", sa.BigInteger(), nullable=False),
         sa.Column("next_due", sa.BigInteger(), nullable=True),
+        sa.Column("watched_artifact", _TEXT, nullable=True),
         sa.PrimaryKeyConstraint("project", "domain", "task_name", "name"),
     )
     scheduled = sa.text("next_due IS NOT NULL")
     op.create_index("idx_triggers_due", "triggers", ["next_due"], sqlite_where=scheduled, postgresql_where=scheduled)
+    watching, columns = sa.text("watched_artifact IS NOT NULL"), ["project", "domain", "watched_artifact"]
+    op.create_index("idx_triggers_watching", "triggers", columns, sqlite_where=watching, postgresql_where=watching)
     listed = ["project", "domain", sa.text("active DESC"), sa.text("updated_at DESC")]
     op.create_index("idx_triggers_listed", "triggers", listed)
     op.create_table(
@@ -69,6 +72,14 @@ def _triggers() -> None:
         sa.Column("action", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("project", "domain", "task_name", "name", "revision"),
     )
+    firing = ("project", "domain", "task_name", "name", "artifact", "version")
+    op.create_table(
+        "artifact_firings",
+        *(sa.Column(name, _TEXT, nullable=False) for name in firing),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint(*firing),
+    )
+    op.create_index("idx_artifact_firings_due", "artifact_firings", ["created_at"])
 
 
 def _trigger_payload() -> list[sa.Column[Any]]:
