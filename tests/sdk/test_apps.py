@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.sdk.command_line import Flyte
-from tests.sdk.serving import Server
+from tests.sdk.serving import Server, free_port
+from tests.sdk.stores import Store
 
 SECONDS = 30
 
@@ -75,7 +77,10 @@ class TestApps:
         server.start()
         assert httpx.get(f"{url}/", timeout=SECONDS).json()["pid"] == before
 
-    def test_a_command_with_a_port_of_its_own_is_one_replica_and_says_so(self, server: Server, flyte: Flyte) -> None:
+    def test_a_command_with_a_port_of_its_own_is_one_replica_and_says_so(
+        self, server: Server, client_config: Path, store: Store
+    ) -> None:
+        flyte = Flyte(client_config, client_config.parent, {**store.client, "PLAIN_PORT": str(free_port())})
         deployed(flyte, "plain")
         assert "Directory listing" in httpx.get(f"{app_url(server, 'plain-command')}/").text
         shown = shown_app(flyte, "plain-command")

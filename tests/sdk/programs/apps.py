@@ -46,6 +46,7 @@ def serve(word: str) -> None:
     http.server.ThreadingHTTPServer(("127.0.0.1", server_app.get_port().port), Handler).serve_forever()
 
 
-plain = flyte.app.AppEnvironment(name="plain-command", port=39417, args="python -m http.server 39417 --bind 127.0.0.1")
+port = int(os.environ.get("PLAIN_PORT", "39417"))
+plain = flyte.app.AppEnvironment(name="plain-command", port=port, args=f"python -m http.server {port} --bind 127.0.0.1")
 
 broken = flyte.app.AppEnvironment(name="broken", args="python -m nothing_of_the_sort")
