@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +97,7 @@ def _add(sum_: Samples, more: Samples) -> None:
 
 
 @asynccontextmanager
-async def _app(server: ServerProcess) -> AsyncIterator[int]:
+async def _app(server: ServerProcess) -> AsyncGenerator[int]:
     """Its own port. The first request starts it; it would outlive the server."""
     app = app_definition_pb2.App()
     app.metadata.id.project, app.metadata.id.domain, app.metadata.id.name = PROJECT, DOMAIN, _NAME

@@ -168,8 +168,8 @@ class Database:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityHeaders:
     trusted_peers: tuple[str, ...] = ()
-    """Addresses or networks (`10.0.0.0/8`) of the proxies whose identity headers are believed. From anyone else they
-    are ignored. YAML: runs.identityHeaders.trustedPeers."""
+    """Addresses or networks (`10.0.0.0/8`) of the proxies whose identity headers and `X-Forwarded-*` are believed.
+    From anyone else they are ignored. YAML: runs.identityHeaders.trustedPeers."""
 
     claims_jwt_header: Annotated[str, HEADER] = "X-Amzn-Oidc-Data"
     """Header that carries the user's claims as a JWT. Empty: none. YAML: runs.identityHeaders.claimsJwtHeader."""

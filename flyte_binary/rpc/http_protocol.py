@@ -1,7 +1,8 @@
 """uvicorn's HTTP/1.1, with what it leaves open: a limit for heads, upgrades to any protocol, a way to end a connection
 in the middle of an answer, and answers that are written at once.
 
-Built on methods that uvicorn does not promise to keep; `tests/rpc/transport` and `tests/ingress` notice when they change.
+Built on methods that uvicorn does not promise to keep; `tests/rpc/transport` and `tests/ingress` notice when they
+change.
 """
 
 from __future__ import annotations
@@ -74,6 +75,13 @@ class HttpProtocol(HttpToolsProtocol):
         a request with a body is one, since the other protocol begins at its end."""
         upgrade = self._get_upgrade()
         return self.ws_protocol_class is not None and upgrade not in (None, b"", b"h2c") and not self._has_body()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Whoever is to have the connection must not share it with the answer to an earlier request."""
+        if self.cycle is None or self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]  # None before the first request
+            super().handle_websocket_upgrade()
+        else:
+            self.transport.close()
 
     def _has_body(self) -> bool:
         return any(

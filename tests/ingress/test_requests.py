@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -125,7 +126,7 @@ async def test_a_name_cannot_end_the_header_that_it_is_repeated_in(ingress: Ingr
 async def test_bodies_arrive_whole_with_a_length_and_in_chunks(ingress: Ingress, content: bytes) -> None:
     await ingress.serves(echo)
 
-    async def parts() -> Any:
+    async def parts() -> AsyncIterator[bytes]:
         for start in range(0, len(content), 100_000):
             yield content[start : start + 100_000]
 

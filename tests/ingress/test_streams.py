@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -59,7 +60,7 @@ async def test_an_upload_of_a_gigabyte_is_passed_on_without_being_kept(ingress: 
             more = message.get("more_body", False)
         await reply(send, b"")
 
-    async def blocks() -> Any:
+    async def blocks() -> AsyncIterator[bytes]:
         for number in range(1024):
             yield BLOCK
             if number % 64 == 0:
@@ -113,6 +114,17 @@ async def test_a_client_that_leaves_waits_for_a_replica_no_longer(ingress: Ingre
         await until(lambda: ingress.activator.waiting == 1)
         writer.close()
         await until(lambda: ingress.activator.waiting == 0)
+
+
+async def test_a_stop_of_the_server_waits_for_no_replica(ingress: Ingress) -> None:
+    ingress.activator.ready = asyncio.Event()
+    asking = asyncio.create_task(ingress.client.get(f"{ingress.url}/"))
+    await until(lambda: ingress.activator.waiting == 1)
+    ingress.server.stop()
+    answer = await asking
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "being stopped" in answer.text
+    assert ingress.activator.waiting == 0
 
 
 async def test_a_body_that_was_sent_before_there_was_a_replica_arrives(ingress: Ingress) -> None:

@@ -106,6 +106,30 @@ async def test_without_an_app_or_a_replica_the_upgrade_is_refused_with_the_reaso
         assert b"is stopped" in refused.value.response.body
 
 
+async def test_a_host_that_is_no_apps_is_not_the_servers_either(ingress: Ingress) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(f"ws://gone.localhost:{ingress.port}/ws", host="127.0.0.1", port=ingress.port)
+    assert refused.value.response.status_code == 404
+    assert b"no app at gone.localhost" in refused.value.response.body
+
+
+async def test_an_upgrade_does_not_share_its_connection_with_an_answer(ingress: Ingress) -> None:
+    go_on, seen = asyncio.Event(), 0
+
+    async def app(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        seen += 1
+        await reader.readuntil(b"\r\n\r\n")
+        await go_on.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    await ingress.serves_raw(app)
+    answer = await ingress.ask(f"GET {PREFIX}/ HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() + upgrade_to("x"))
+    go_on.set()
+    assert answer == b""
+    assert seen <= 1
+
+
 async def test_a_server_name_of_a_strangers_is_refused(ingress: Ingress) -> None:
     async with echoing(ingress):
         with pytest.raises(InvalidStatus) as refused:

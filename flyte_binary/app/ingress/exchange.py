@@ -33,7 +33,7 @@ class Exchange:
         """The answer is a stream of events: it has no end of its own, and its reader asks again when it ends."""
 
     async def run(self, pool: Pool, upstream: Upstream, interrupt: Interruptible, drain: Drain) -> None:
-        """A stop of the server interrupts streams of events, and waits for all else. Raises `UpstreamGone`,
+        """A stop of the server, which is `interrupt`, waits for all but streams of events. Raises `UpstreamGone`,
         `AnswerTimeout`."""
         connection = await pool.get(upstream.host, upstream.port)
         try:
@@ -51,8 +51,6 @@ class Exchange:
         except BaseException:
             connection.close()
             raise
-        finally:
-            drain.remove(interrupt)
         if not self._client.has_sent:
             connection.close()  # it has not got the whole request, and cannot take another
         pool.give_back(upstream.host, upstream.port, connection)

@@ -14,7 +14,7 @@ from flyte_binary.app.ingress.headers import request_head
 from flyte_binary.app.ingress.outside import outside_of
 from flyte_binary.app.ingress.pool import Pool
 from flyte_binary.app.ingress.ports import Activator
-from flyte_binary.app.ingress.refusals import answer, refuse
+from flyte_binary.app.ingress.refusals import Stopping, answer, refuse
 from flyte_binary.app.ingress.target import NotAnApp, Target, quoted, target_of
 from flyte_binary.app.ingress.tunnel import tunnel_of
 from flyte_binary.app.ingress.upgrade import upgrade
@@ -82,14 +82,20 @@ class AppIngress:
         exchange = Exchange(scope, client, send, target, outside)
         failure: Exception | None = None
         async with interrupt, client:
+            self._drain.add(interrupt)  # a stop waits for no replica
             try:
                 async with self._activator.lease(target.app) as upstream:
+                    self._drain.remove(interrupt)
                     await exchange.run(self._pool, upstream, interrupt, self._drain)
             except (FlyteError, UpstreamGone, AnswerTimeout) as error:
                 failure = error
+            finally:
+                self._drain.remove(interrupt)
+        if interrupt.reason is Reason.DRAIN and not exchange.answering:
+            failure = Stopping()
         if failure is not None:
             log.info("app_request_failed", app=str(target.app), path=scope["path"], reason=str(failure))
-        if interrupt.reason is Reason.DRAIN:
+        if exchange.answering and interrupt.reason is Reason.DRAIN:
             await send({"type": "http.response.body", "body": b""})
         elif exchange.answering and failure is not None:
             await cut(scope, receive)

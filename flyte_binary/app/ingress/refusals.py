@@ -12,16 +12,23 @@ from flyte_binary.app.ingress.ports import AppBusy, AppFailed
 from flyte_binary.domain.errors import DeadlineExceeded, FlyteError, NotFound, ResourceExhausted, Unavailable
 from flyte_binary.domain.ids import AppId
 
+
+class Stopping(Unavailable):
+    """The server, before there was a replica."""
+
+    def __init__(self) -> None:
+        super().__init__("the server is being stopped; try again in a moment")
+
+
 _BAD_GATEWAY = 502
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFound, 404),
-    (AppFailed, 503),
     (Unavailable, 503),
     (ResourceExhausted, 503),
     (DeadlineExceeded, 504),
     (AnswerTimeout, 504),
 )
-_BUSY_SECONDS = 1
+_MOMENT_SECONDS = 1
 
 
 async def refuse(scope: Scope, send: Send, app: AppId, error: Exception) -> None:
@@ -60,8 +67,8 @@ def _sentence(app: AppId, error: Exception) -> str:
 def _retry_after(error: Exception) -> list[tuple[bytes, bytes]]:
     if isinstance(error, AppFailed):
         return [(b"retry-after", str(max(1, math.ceil(error.retry_after))).encode())]
-    if isinstance(error, AppBusy):
-        return [(b"retry-after", str(_BUSY_SECONDS).encode())]
+    if isinstance(error, AppBusy | Stopping):
+        return [(b"retry-after", str(_MOMENT_SECONDS).encode())]
     return []
 
 
