@@ -29,7 +29,7 @@ from flyte_binary.dataproxy.download_links import DownloadLinks
 from flyte_binary.dataproxy.images import ImageService
 from flyte_binary.dataproxy.inputs import InputUploads
 from flyte_binary.dataproxy.log_tail import LogTails
-from flyte_binary.dataproxy.lookups import ActionLookup, ProjectLookup, TaskLookup, TriggerLookup
+from flyte_binary.dataproxy.lookups import ActionLookup, ProjectLookup, RunBaseLookup, TaskLookup, TriggerLookup
 from flyte_binary.dataproxy.require import KnownProjects
 from flyte_binary.dataproxy.run_logs_service import RunLogsService
 from flyte_binary.dataproxy.service import DataProxyService
@@ -164,7 +164,7 @@ def _data_proxy(
     tasks, actions = TaskLookup(database), ActionLookup(database)
     return DataProxyService(
         uploads=Uploads(store, projects, config.dataproxy.upload),
-        inputs=InputUploads(store, projects, tasks),
+        inputs=InputUploads(store, projects, tasks, RunBaseLookup(database)),
         data=ActionDataReader(store, actions, limit_bytes=_download_limit_bytes(config)),
         links=DownloadLinks(store, actions, tasks, config.dataproxy.download),
         logs=logs,

@@ -10,7 +10,7 @@ from flyteidl2.common import run_pb2
 from flyteidl2.dataproxy import dataproxy_service_pb2 as pb
 from flyteidl2.task import common_pb2, task_definition_pb2
 
-from flyte_binary.dataproxy.ports import Tasks
+from flyte_binary.dataproxy.ports import RunBases, Tasks
 from flyte_binary.dataproxy.require import KnownProjects
 from flyte_binary.domain import locations
 from flyte_binary.domain.errors import InvalidArgument, NotFound
@@ -20,16 +20,16 @@ from flyte_binary.domain.names import check_text
 from flyte_binary.storage.store import ObjectStore
 from flyte_binary.storage.uris import join
 
-_FOLDER = "inputs"
 _LARGE_BYTES = 256 * 1024
 """From here on, hashing and serialising take milliseconds and leave the event loop."""
 
 
 class InputUploads:
-    def __init__(self, store: ObjectStore, projects: KnownProjects, tasks: Tasks) -> None:
+    def __init__(self, store: ObjectStore, projects: KnownProjects, tasks: Tasks, bases: RunBases) -> None:
         self._store = store
         self._projects = projects
         self._tasks = tasks
+        self._bases = bases
 
     async def upload(self, request: pb.UploadInputsRequest) -> pb.UploadInputsResponse:
         """The same inputs twice are one object.
@@ -39,19 +39,26 @@ class InputUploads:
         first one, still queued, is going to read.
         """
         scope = _scope(request)
-        base = self._base(request.base_dir)
+        self._require_in_store("base_dir", request.base_dir)
         await self._projects.require(scope, field=request.WhichOneof("id") or "")
+        base = request.base_dir or await self._base(scope)
         task = await self._task(request)
         ignored = frozenset(task.task_template.metadata.cache_ignore_input_vars)
         content, digest, hashed = await _serialised(request.inputs, ignored)
-        folder = join(base, _FOLDER, scope.project, scope.domain, digest)
+        folder = join(base, locations.OFFLOADED, scope.project, scope.domain, digest)
         await self._store.put(join(folder, locations.INPUTS), content)
         return pb.UploadInputsResponse(offloaded_input_data=run_pb2.OffloadedInputData(uri=folder, inputs_hash=hashed))
 
-    def _base(self, base_dir: str) -> str:
-        if base_dir and not self._store.covers(base_dir):
-            raise InvalidArgument(f"base_dir {base_dir!r} is outside the folders that this server stores in")
-        return base_dir or self._store.base_uri
+    async def _base(self, scope: ProjectId) -> str:
+        """Where the run will put what is its own, if it does not say so itself."""
+        base = await self._bases.of(scope)
+        # It was inside when it was set; the store may be another one since.
+        self._require_in_store("settings.run.run_base_dir", base)
+        return base or self._store.base_uri
+
+    def _require_in_store(self, field: str, uri: str) -> None:
+        if uri and not self._store.covers(uri):
+            raise InvalidArgument(f"{field} {uri!r} is outside the folders that this server stores in")
 
     async def _task(self, request: pb.UploadInputsRequest) -> task_definition_pb2.TaskSpec:
         match request.WhichOneof("task"):

@@ -14,8 +14,9 @@ from flyte_binary.db.rows import ActionRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain import locations
 from flyte_binary.domain.code_bundles import bundle_uri
-from flyte_binary.domain.ids import ActionId, AttemptId, TaskId, TriggerId
+from flyte_binary.domain.ids import ActionId, AttemptId, ProjectId, TaskId, TriggerId
 from flyte_binary.domain.phases import SUCCESSFUL
+from flyte_binary.domain.settings import VALUE
 
 TASK = run_definition_pb2.ACTION_TYPE_TASK
 CONDITION = run_definition_pb2.ACTION_TYPE_CONDITION
@@ -46,6 +47,16 @@ class TaskLookup:
     async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
         row = await self._database.point(lambda tx: tx.triggers.find(TriggerId.from_proto(trigger)))
         return None if row is None else row.task
+
+
+class RunBaseLookup:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def of(self, scope: ProjectId) -> str:
+        settings = await self._database.point(lambda tx: tx.settings.resolved(scope.domain, scope.project))
+        base = None if settings is None else settings.run.run_base_dir
+        return base.string_value if base is not None and base.state == VALUE else ""
 
 
 class TriggerLookup:

@@ -9,7 +9,7 @@ from flyteidl2.common import identifier_pb2
 from flyteidl2.task import common_pb2, task_definition_pb2
 from flyteidl2.trigger import trigger_definition_pb2
 
-from flyte_binary.domain.ids import ActionId, AttemptId, TaskId, TriggerId
+from flyte_binary.domain.ids import ActionId, AttemptId, ProjectId, TaskId, TriggerId
 from flyte_binary.domain.logs import LogPage
 
 
@@ -56,6 +56,12 @@ class Tasks(Protocol):
 
     async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
         """The task, in the version that the trigger is pinned to."""
+        ...
+
+
+class RunBases(Protocol):
+    async def of(self, scope: ProjectId) -> str:
+        """Where the settings have runs of the project and domain put their files; empty if they leave it open."""
         ...
 
 

@@ -10,6 +10,8 @@ INPUTS = "inputs.pb"
 OUTPUTS = "outputs.pb"
 ERROR = "error.pb"
 REPORT = "report.html"
+OFFLOADED = "offloaded-inputs"
+"""Folder of the inputs that clients upload, below the base of the runs."""
 
 
 def join(base: str, *parts: str) -> str:

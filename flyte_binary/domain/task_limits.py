@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from flyteidl2.core import tasks_pb2
+from flyteidl2.task import run_pb2
 from google.protobuf.duration_pb2 import Duration
+
+_Name = tasks_pb2.Resources.ResourceName
+_NO_DEFAULTS = run_pb2.TaskResourceDefaults()
 
 NO_LIMIT = timedelta(0)
 LONGEST = timedelta(days=100 * 365)
@@ -76,21 +81,58 @@ def limits_of(template: tasks_pb2.TaskTemplate) -> Limits:
     )
 
 
-def resources_of(template: tasks_pb2.TaskTemplate) -> Resources:
-    """Requests, else limits, else one core. Quantities that cannot be read count as not asked."""
-    names = tasks_pb2.Resources
-    requests = {entry.name: entry.value for entry in template.container.resources.requests}
-    limits = {entry.name: entry.value for entry in template.container.resources.limits}
-    cpu = quantity(requests.get(names.CPU) or limits.get(names.CPU) or "")
-    memory = quantity(requests.get(names.MEMORY) or limits.get(names.MEMORY) or "")
-    memory_limit = quantity(limits.get(names.MEMORY) or requests.get(names.MEMORY) or "")
+def resources_of(
+    template: tasks_pb2.TaskTemplate,
+    defaults: run_pb2.TaskResourceDefaults = _NO_DEFAULTS,
+    *,
+    mirror_limits: bool = False,
+) -> Resources:
+    """Requests, else limits, else what the settings of the run give to tasks that ask for nothing, else one core; none
+    of it above the settings' maximum. Quantities that cannot be read count as not asked. With `mirror_limits` limits
+    are what is requested."""
+    asked = _Asked(template.container.resources, defaults, mirror_limits)
+    cpu, memory = asked.request(_Name.CPU), asked.request(_Name.MEMORY)
+    memory_limit = asked.limit(_Name.MEMORY)
+    gpus = asked.request(_Name.GPU)
     return Resources(
-        cores=cpu if cpu else 1.0,
+        cores=asked.capped(_Name.CPU, cpu or 1.0),
         memory_bytes=int(memory or 0),
         memory_limit_bytes=int(memory_limit) if memory_limit else None,
         asked=bool(cpu or memory),
-        gpus=requests.get(names.GPU) or limits.get(names.GPU) or "",
+        gpus=f"{gpus:g}" if gpus else "",
     )
+
+
+class _Asked:
+    """What a container asks for, by the name of the resource; zero is not asked."""
+
+    def __init__(
+        self, container: tasks_pb2.Resources, defaults: run_pb2.TaskResourceDefaults, mirror_limits: bool
+    ) -> None:
+        self._requests = _quantities(container.requests)
+        self._limits = _quantities(container.limits)
+        self._defaults = _quantities(defaults.requests)
+        self._most = _quantities(defaults.max)
+        self._mirror_limits = mirror_limits
+
+    def request(self, name: tasks_pb2.Resources.ResourceName) -> float | None:
+        asked = self._requests.get(name) or self._limits.get(name) or self._defaults.get(name)
+        return self.capped(name, asked) if asked else None
+
+    def limit(self, name: tasks_pb2.Resources.ResourceName) -> float | None:
+        """A maximum that a task without a limit could pass would be none."""
+        request = self.request(name)
+        if self._mirror_limits and request:
+            return request
+        limit = self._limits.get(name) or self._requests.get(name)
+        return self.capped(name, limit) if limit else self._most.get(name)
+
+    def capped(self, name: tasks_pb2.Resources.ResourceName, quantity: float) -> float:
+        return min(quantity, self._most.get(name) or quantity)
+
+
+def _quantities(entries: Iterable[tasks_pb2.Resources.ResourceEntry]) -> dict[int, float]:
+    return {entry.name: value for entry in entries if (value := quantity(entry.value))}
 
 
 _QUANTITY = re.compile(r"^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$")

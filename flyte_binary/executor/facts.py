@@ -13,6 +13,7 @@ from flyteidl2.task import task_definition_pb2
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain.ids import RunId
+from flyte_binary.domain.settings import VALUE
 from flyte_binary.domain.task_limits import Limits, Resources, limits_of, resources_of
 
 _EVERYWHERE = task_run_pb2.CACHE_LOOKUP_SCOPE_GLOBAL
@@ -26,6 +27,7 @@ class TaskFacts:
     spec: task_definition_pb2.TaskSpec
     limits: Limits
     resources: Resources
+    """By the task alone; see `resources_for`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class RunFacts:
     """The run in which `flyte.run` was called for this one."""
     shares_cache: bool = False
     """Looks for cached outputs of all projects, and leaves its own to them."""
+    mirrors_limits: bool = False
+    """By the settings of its project, limits of its tasks are what they request."""
 
     @property
     def overwrite_cache(self) -> bool:
@@ -78,10 +82,28 @@ class Facts:
             run_spec=run_spec,
             created_at=root.created_at,
             spawned_by=_spawned_by(root),
+            mirrors_limits=_mirrors_limits(tx, run),
             shares_cache=self._cache_across_projects and run_spec.cache_config.cache_lookup_scope == _EVERYWHERE,
         )
         self._runs.put(run, made)
         return made
+
+
+def resources_for(task: TaskFacts, run: RunFacts) -> Resources:
+    """What a task of the run asks for, by the settings that the run was created under."""
+    spec = run.run_spec
+    if not run.mirrors_limits and not spec.default_settings.HasField("task_resource_defaults"):
+        return task.resources
+    defaults = spec.default_settings.task_resource_defaults
+    return resources_of(task.spec.task_template, defaults, mirror_limits=run.mirrors_limits)
+
+
+def _mirrors_limits(tx: Transaction, run: RunId) -> bool:
+    settings = tx.settings.resolved(run.domain, run.project)
+    if settings is None:
+        return False
+    mirror = settings.task_resource.mirror_limits_request
+    return mirror.state == VALUE and mirror.bool_value
 
 
 def _spawned_by(root: ActionRow) -> RunId | None:

@@ -17,7 +17,7 @@ from flyte_binary.executor.backend import AttemptPhase, AttemptState, ExecutionB
 from flyte_binary.executor.caching import HIT, CachePlan, Caching, plan_for, reserve
 from flyte_binary.executor.compatibility import RuntimeOf, check_runtime
 from flyte_binary.executor.conclude import Concluder
-from flyte_binary.executor.facts import RunFacts, TaskFacts
+from flyte_binary.executor.facts import RunFacts, TaskFacts, resources_for
 from flyte_binary.executor.task_types import CannotRun, Machine, image_of, make_attempt
 from flyte_binary.executor.timing import LOOK_AGAIN_SECONDS, first_look
 from flyte_binary.executor.transitions import cache_hit, intend_launch, now_running, recover_traces, wait_for_cache
@@ -170,11 +170,12 @@ class Starter:
 
 def request_for(row: ActionRow, task: TaskFacts, run: RunFacts) -> Request:
     """What an action asks of the node."""
+    resources = resources_for(task, run)
     return Request(
         action=row.id,
-        cores=task.resources.cores,
-        memory_bytes=task.resources.memory_bytes,
-        named=task.resources.asked,
+        cores=resources.cores,
+        memory_bytes=resources.memory_bytes,
+        named=resources.asked,
         run_limit=run.run_spec.max_action_concurrency,
         asked_at=time.monotonic(),
     )

@@ -20,7 +20,7 @@ from flyte_binary.domain.placeholders import render
 from flyte_binary.domain.timestamps import from_micros
 from flyte_binary.executor.backend import AttemptSpec
 from flyte_binary.executor.build_image import FORCE, is_build
-from flyte_binary.executor.facts import RunFacts, TaskFacts
+from flyte_binary.executor.facts import RunFacts, TaskFacts, resources_for
 from flyte_binary.executor.secrets import SecretRequest, problems_of, requested_secrets
 
 DEFAULT_ORG = "default"
@@ -55,6 +55,7 @@ def make_attempt(
     argv = render(command.argv, _placeholders(row, run))
     if is_build(argv) and run.overwrite_cache:
         argv = (*argv, FORCE)
+    resources = resources_for(task, run)
     return AttemptSpec(
         id=row.id.attempt(row.attempts),
         nonce=nonce,
@@ -63,8 +64,8 @@ def make_attempt(
         image=command.image,
         secrets=_secrets(row, template, run),
         bundle_uri=bundle_in_arguments(argv),
-        cores=min(task.resources.cores, machine.cores),
-        memory_limit_bytes=task.resources.memory_limit_bytes,
+        cores=min(resources.cores, machine.cores),
+        memory_limit_bytes=resources.memory_limit_bytes,
         log_limit_bytes=log_limit_bytes,
         notices=tuple(_notices(row, task, run, machine)) if row.attempts == 1 else (),
     )
@@ -185,12 +186,19 @@ def _reserved_env(row: ActionRow) -> dict[str, str]:
 
 def _notices(row: ActionRow, task: TaskFacts, run: RunFacts, machine: Machine) -> Iterator[str]:
     """What was asked for and has no effect here, each said once."""
-    resources = task.resources
+    asked, resources = task.resources, resources_for(task, run)
+    if asked.cores > resources.cores:
+        yield f"the task asks for {asked.cores:g} cores; the settings of its project allow {resources.cores:g}"
+    if asked.memory_bytes > resources.memory_bytes:
+        yield (
+            f"the task asks for {asked.memory_bytes / 2**30:.4g} GiB of memory; the settings of its project allow "
+            f"{resources.memory_bytes / 2**30:.4g} GiB"
+        )
     if resources.cores > machine.cores:
         yield f"the task asks for {resources.cores:g} cores; this machine gives tasks {machine.cores:g}"
     if resources.memory_bytes > machine.memory_bytes:
-        asked, given = resources.memory_bytes / 2**30, machine.memory_bytes / 2**30
-        yield f"the task asks for {asked:.4g} GiB of memory; this machine gives tasks {given:.4g} GiB"
+        wanted, given = resources.memory_bytes / 2**30, machine.memory_bytes / 2**30
+        yield f"the task asks for {wanted:.4g} GiB of memory; this machine gives tasks {given:.4g} GiB"
     if resources.gpus:
         yield f"the task asks for {resources.gpus} GPU(s); local processes are not given GPUs of their own"
     template = task.spec.task_template

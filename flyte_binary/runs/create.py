@@ -36,7 +36,6 @@ from flyte_binary.runs.plan import (
 )
 from flyte_binary.runs.projects.scope import require_domain, require_project
 from flyte_binary.runs.settings.effects import with_settings
-from flyte_binary.runs.settings.service import resolved
 from flyte_binary.runs.triggers.orders import TriggerOrders
 from flyte_binary.runs.view.action import run_of
 from flyte_binary.storage.store import ObjectStore
@@ -110,10 +109,8 @@ class RunCreator:
     async def _with_settings(self, order: RunOrder) -> RunOrder:
         """What neither the request nor its trigger says comes from the project, its domain, the organization."""
         run = order.run
-        rows = await self._database.point(lambda tx: tx.settings.levels(run.domain, run.project))
-        if not rows:
-            return order
-        return replace(order, run_spec=with_settings(order.run_spec, resolved(rows)))
+        settings = await self._database.point(lambda tx: tx.settings.resolved(run.domain, run.project))
+        return order if settings is None else replace(order, run_spec=with_settings(order.run_spec, settings))
 
     def _require_in_store(self, field: str, uri: str) -> None:
         """What the server is to read later must be where it may read."""

@@ -11,7 +11,7 @@ from flyteidl2.task import task_definition_pb2
 from flyte_binary.dataproxy.ports import ActionData, AttemptView
 from flyte_binary.domain import topics
 from flyte_binary.domain.errors import NotFound
-from flyte_binary.domain.ids import ActionId, AttemptId, TaskId
+from flyte_binary.domain.ids import ActionId, AttemptId, ProjectId, TaskId
 from flyte_binary.domain.logs import LogLine, LogPage
 from flyte_binary.live.hub import Hub
 
@@ -35,6 +35,14 @@ class MemoryTasks:
 
     async def of_trigger(self, trigger: identifier_pb2.TriggerName) -> TaskId | None:
         return self.triggers.get((trigger.task_name, trigger.name))
+
+
+class MemoryRunBases:
+    def __init__(self) -> None:
+        self.bases: dict[ProjectId, str] = {}
+
+    async def of(self, scope: ProjectId) -> str:
+        return self.bases.get(scope, "")
 
 
 class MemoryActions:

@@ -12,12 +12,11 @@ from datetime import timedelta
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
-from flyte_binary.domain.locations import join
+from flyte_binary.domain.locations import OFFLOADED, join
 from flyte_binary.domain.timestamps import to_micros
 from flyte_binary.runs.retention.named import NamedUploads
 from flyte_binary.storage.store import ListedObject, ObjectStore
 
-OFFLOADED = "offloaded-inputs"
 PAGE = 500
 DAY_MICROS = 24 * 3600 * 1_000_000
 HOUR_MICROS = 3600 * 1_000_000

@@ -7,13 +7,12 @@ from flyteidl2.settings import settings_definition_pb2 as pb
 
 from flyte_binary.control.clock import Clock
 from flyte_binary.db.database import Database
-from flyte_binary.db.settings import SettingsRow
+from flyte_binary.db.settings import SettingsRow, resolved
 from flyte_binary.db.transaction import Transaction
 from flyte_binary.domain.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from flyte_binary.rpc.identity import RequestContext
 from flyte_binary.rpc.require import require_name
 from flyte_binary.runs.settings.checks import check_settings
-from flyte_binary.runs.settings.resolve import resolve
 from flyte_binary.storage.store import ObjectStore
 
 
@@ -96,17 +95,6 @@ class SettingsService:
             created_at=now,
             updated_at=now,
         )
-
-
-def resolved(rows: list[SettingsRow]) -> pb.Settings:
-    """`rows` are those that count in a scope, broadest first."""
-    return resolve((_scope_level(row), pb.Settings.FromString(row.settings)) for row in rows)
-
-
-def _scope_level(row: SettingsRow) -> pb.ScopeLevel:
-    if row.project:
-        return pb.SCOPE_LEVEL_PROJECT
-    return pb.SCOPE_LEVEL_DOMAIN if row.domain else pb.SCOPE_LEVEL_ORG
 
 
 def _key_of(

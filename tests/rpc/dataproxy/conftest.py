@@ -34,7 +34,7 @@ from flyte_binary.rpc.mount import ServiceMount, mount
 from flyte_binary.server import Server, build_app
 from flyte_binary.storage.disk import DiskStore
 from flyte_binary.storage.signed import UrlSigner
-from tests.fakes.dataproxy_ports import MemoryActions, MemoryLogs, MemoryProjects, MemoryTasks
+from tests.fakes.dataproxy_ports import MemoryActions, MemoryLogs, MemoryProjects, MemoryRunBases, MemoryTasks
 
 ORIGIN = "http://localhost:30080"
 MAX_UPLOAD_BYTES = 4 * 1024 * 1024
@@ -59,6 +59,7 @@ class World:
     clock: Clock
     projects: MemoryProjects
     tasks: MemoryTasks
+    bases: MemoryRunBases
     actions: MemoryActions
     live: MemoryLogs
     tails: LogTails
@@ -75,12 +76,13 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     store = DiskStore(tmp_path / "store", signer, sync=False, now=clock)
     await store.prepare()
     projects, tasks, actions, live = MemoryProjects("flytesnacks"), MemoryTasks(), MemoryActions(hub), MemoryLogs()
+    bases = MemoryRunBases()
     known = KnownProjects(projects, {"development", "staging", "production"})
     upload, download = Upload(max_size_bytes=MAX_UPLOAD_BYTES), Download()
     tails = LogTails(actions, live, store, hub, limit=3, idle_seconds=0.02, not_yet_seconds=0.02)
     service = DataProxyService(
         uploads=Uploads(store, known, upload),
-        inputs=InputUploads(store, known, tasks),
+        inputs=InputUploads(store, known, tasks, bases),
         data=ActionDataReader(store, actions, limit_bytes=ACTION_DATA_LIMIT_BYTES),
         links=DownloadLinks(store, actions, tasks, download),
         logs=tails,
@@ -102,6 +104,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
             clock,
             projects,
             tasks,
+            bases,
             actions,
             live,
             tails,

@@ -14,7 +14,7 @@ from flyteidl2.dataproxy.dataproxy_service_pb2 import GetActionDataRequest, GetA
 from flyteidl2.task import common_pb2, task_definition_pb2
 
 from flyte_binary.dataproxy.ports import ActionData
-from flyte_binary.domain.ids import ActionId, TaskId
+from flyte_binary.domain.ids import ActionId, ProjectId, TaskId
 from tests.rpc.dataproxy.conftest import ACTION_DATA_LIMIT_BYTES, ORIGIN, World
 
 ACTION = ActionId("flytesnacks", "development", "r1", "a0")
@@ -95,6 +95,30 @@ async def test_the_same_inputs_twice_are_one_object(world: World) -> None:
     assert first == second
 
 
+async def test_inputs_lie_where_the_settings_have_runs_put_their_files(world: World) -> None:
+    base = f"{world.store.base_uri}/team"
+    world.bases.bases[ProjectId("flytesnacks", "development")] = base
+    request = UploadInputsRequest(project_id=PROJECT, task_spec=spec(), inputs=inputs(n=integer(5)))
+    answer = (await world.client.upload_inputs(request)).offloaded_input_data
+    assert answer.uri.startswith(f"{base}/offloaded-inputs/flytesnacks/development/")
+    assert await stored(world, answer.uri) == request.inputs
+
+    request.base_dir = f"{world.store.base_uri}/own"
+    own = (await world.client.upload_inputs(request)).offloaded_input_data
+    assert own.uri.startswith(f"{world.store.base_uri}/own/offloaded-inputs/")
+    assert own.inputs_hash == answer.inputs_hash
+
+
+async def test_a_setting_from_before_the_store_was_another_one_is_named(world: World) -> None:
+    world.bases.bases[ProjectId("flytesnacks", "development")] = "s3://elsewhere/runs"
+    request = UploadInputsRequest(project_id=PROJECT, task_spec=spec(), inputs=inputs(n=integer(5)))
+    with pytest.raises(ConnectError) as caught:
+        await world.client.upload_inputs(request)
+    assert caught.value.code is Code.INVALID_ARGUMENT
+    assert "settings.run.run_base_dir" in caught.value.message
+    assert files(world) == []
+
+
 async def test_no_inputs_are_inputs_too(world: World) -> None:
     request = UploadInputsRequest(project_id=PROJECT, task_spec=spec())
     answer = (await world.client.upload_inputs(request)).offloaded_input_data
@@ -128,7 +152,7 @@ async def test_a_base_dir_below_the_store_is_used(world: World) -> None:
     base = f"{world.store.base_uri}/mine/"
     request = UploadInputsRequest(project_id=PROJECT, task_spec=spec(), inputs=inputs(n=integer(1)), base_dir=base)
     answer = await world.client.upload_inputs(request)
-    assert answer.offloaded_input_data.uri.startswith(f"{world.store.base_uri}/mine/inputs/flytesnacks/")
+    assert answer.offloaded_input_data.uri.startswith(f"{world.store.base_uri}/mine/offloaded-inputs/flytesnacks/")
     assert await stored(world, answer.offloaded_input_data.uri) == request.inputs
 
 

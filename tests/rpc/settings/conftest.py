@@ -15,6 +15,7 @@ from pyqwest.testing import ASGITransport
 
 from flyte_binary.actions.abort import Aborter
 from flyte_binary.actions.signal import Signaller
+from flyte_binary.db.database import Database
 from flyte_binary.live.hub import Hub
 from flyte_binary.rpc.mount import ServiceMount, mount
 from flyte_binary.runs.projects.service import seed_projects
@@ -32,6 +33,7 @@ class World:
     settings: SettingsServiceClient
     runs: RunServiceClient
     store: MemoryStore
+    database: Database
 
 
 @pytest.fixture
@@ -59,6 +61,7 @@ async def world(storage: Storage) -> AsyncIterator[World]:
         settings=SettingsServiceClient("http://flyte", http_client=transport),
         runs=RunServiceClient("http://flyte", http_client=transport),
         store=store,
+        database=database,
     )
     await database.close()
 

@@ -9,8 +9,12 @@ from flyteidl2.settings import settings_definition_pb2 as pb
 from flyteidl2.task import run_pb2, task_definition_pb2
 from flyteidl2.workflow import run_service_pb2
 
+from flyte_binary.dataproxy.lookups import RunBaseLookup
+from flyte_binary.domain.ids import ProjectId
 from tests.rpc.settings.conftest import World
 from tests.rpc.settings.test_settings import DOMAIN, ORG, VALUE, create, labels
+
+Names = tasks_pb2.Resources.ResourceName
 
 
 def text(value: str) -> pb.StringSetting:
@@ -78,6 +82,45 @@ async def test_what_a_narrower_scope_unsets_reaches_no_run(world: World) -> None
     await create(world, DOMAIN, pb.Settings(run=pb.RunSettings(default_queue=unset)))
     spec = await spec_of_run(world, run_pb2.RunSpec())
     assert (spec.queue, spec.max_action_concurrency) == ("", 5)
+
+
+def quantity(text: str) -> pb.QuantitySetting:
+    return pb.QuantitySetting(state=VALUE, quantity_value=text)
+
+
+def resources() -> pb.Settings:
+    accelerator = tasks_pb2.GPUAccelerator(device="nvidia-t4")
+    return pb.Settings(
+        task_resource=pb.TaskResourceSettings(
+            min=pb.TaskResourceDefaults(cpu=quantity("500m"), memory=quantity("1Gi"), storage=quantity("5Gi")),
+            max=pb.TaskResourceDefaults(cpu=quantity("4"), gpu=quantity("2")),
+            default_accelerator=pb.AcceleratorSetting(state=VALUE, accelerator_value=accelerator),
+        )
+    )
+
+
+async def test_a_run_carries_the_resources_that_its_tasks_are_given(world: World) -> None:
+    await create(world, ORG, resources())
+    narrower = pb.TaskResourceDefaults(cpu=quantity("2"), memory=pb.QuantitySetting(state=pb.SETTING_STATE_UNSET))
+    await create(world, DOMAIN, pb.Settings(task_resource=pb.TaskResourceSettings(min=narrower)))
+    own = run_pb2.RunSpec()
+    own.default_settings.task_resource_defaults.max.add(name=Names.CPU, value="16")
+    defaults = (await spec_of_run(world, own)).default_settings.task_resource_defaults
+    assert {entry.name: entry.value for entry in defaults.requests} == {Names.CPU: "2", Names.EPHEMERAL_STORAGE: "5Gi"}
+    assert {entry.name: entry.value for entry in defaults.max} == {Names.CPU: "16", Names.GPU: "2"}
+    assert defaults.default_accelerator.device == "nvidia-t4"
+
+
+async def test_inputs_are_uploaded_to_where_the_runs_of_the_scope_lie(world: World) -> None:
+    bases = RunBaseLookup(world.database)
+    here = ProjectId("flytesnacks", "development")
+    assert await bases.of(here) == ""
+    await create(world, ORG, everything(world.store.base_uri))
+    assert await bases.of(here) == f"{world.store.base_uri}/runs-of-org"
+    unset = pb.StringSetting(state=pb.SETTING_STATE_UNSET)
+    await create(world, DOMAIN, pb.Settings(run=pb.RunSettings(run_base_dir=unset)))
+    assert await bases.of(here) == ""
+    assert await bases.of(ProjectId("flytesnacks", "production")) == f"{world.store.base_uri}/runs-of-org"
 
 
 async def test_a_run_in_a_scope_without_settings_is_left_alone(world: World) -> None:

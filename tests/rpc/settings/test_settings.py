@@ -128,8 +128,28 @@ async def test_maps_are_merged_until_a_scope_unsets_them(world: World) -> None:
             ),
             "settings.task_resource.min.cpu: 'two' is no quantity",
         ),
-        (labels(**{"": "x"}), "a key is empty"),
+        (
+            pb.Settings(
+                task_resource=pb.TaskResourceSettings(
+                    min=pb.TaskResourceDefaults(memory=pb.QuantitySetting(state=VALUE, quantity_value="2Gi")),
+                    max=pb.TaskResourceDefaults(memory=pb.QuantitySetting(state=VALUE, quantity_value="1500Mi")),
+                )
+            ),
+            "settings.task_resource.min.memory is 2Gi, more than the maximum, 1500Mi",
+        ),
+        (labels(**{"": "x"}), "settings.labels: a key is required"),
+        (labels(**{"k" * 256: "x"}), "settings.labels: a key is too long"),
+        (labels(k="v" * 4097), "settings.labels['k'] is too long"),
         (queue("a\0b"), "NUL"),
+        (queue("q" * 256), "settings.run.default_queue is too long"),
+        (
+            pb.Settings(
+                storage=pb.StorageSettings(
+                    raw_data_path=pb.StringSetting(state=VALUE, string_value=f"s3://raw/{'x' * 4096}")
+                )
+            ),
+            "settings.storage.raw_data_path is too long",
+        ),
     ],
 )
 async def test_settings_that_no_run_could_follow_are_refused(world: World, settings: pb.Settings, message: str) -> None:

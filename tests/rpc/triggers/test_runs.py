@@ -15,7 +15,7 @@ from flyteidl2.workflow import run_definition_pb2, run_service_pb2
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from flyte_binary.dataproxy.inputs import InputUploads
-from flyte_binary.dataproxy.lookups import ProjectLookup, TaskLookup
+from flyte_binary.dataproxy.lookups import ProjectLookup, RunBaseLookup, TaskLookup
 from flyte_binary.dataproxy.require import KnownProjects
 from flyte_binary.db.rows import ActionRow
 from flyte_binary.domain.cache_keys import cache_key
@@ -232,7 +232,10 @@ async def test_inputs_are_uploaded_for_the_task_of_a_trigger(world: World) -> No
     await world.tasks.deploy_task(task_service_pb2.DeployTaskRequest(task_id=task_id(), spec=ignoring))
     await deploy(world, deployment())
     uploads = InputUploads(
-        world.store, KnownProjects(ProjectLookup(world.database), DOMAINS), TaskLookup(world.database)
+        world.store,
+        KnownProjects(ProjectLookup(world.database), DOMAINS),
+        TaskLookup(world.database),
+        RunBaseLookup(world.database),
     )
     request = dataproxy_service_pb2.UploadInputsRequest(
         project_id=PROJECT, trigger_name=named(task=""), inputs=inputs(x=1, y=2)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import flyte
 import pytest
 from flyteidl2.core import tasks_pb2
+from flyteidl2.task.run_pb2 import TaskResourceDefaults
 from google.protobuf.duration_pb2 import Duration
 from hypothesis import given
 from hypothesis import strategies as st
@@ -165,3 +166,53 @@ def test_what_cannot_be_read_counts_as_not_asked() -> None:
     resources = resources_of(container({Names.CPU: "many", Names.MEMORY: "1e999"}))
 
     assert (resources.cores, resources.memory_bytes, resources.memory_limit_bytes) == (1, 0, None)
+
+
+def defaults(requests: dict[int, str] | None = None, most: dict[int, str] | None = None) -> TaskResourceDefaults:
+    made = TaskResourceDefaults()
+    for name, value in (requests or {}).items():
+        made.requests.add(name=name, value=value)  # pyright: ignore[reportArgumentType]
+    for name, value in (most or {}).items():
+        made.max.add(name=name, value=value)  # pyright: ignore[reportArgumentType]
+    return made
+
+
+def test_settings_stand_in_for_what_a_task_does_not_ask_for() -> None:
+    given = defaults({Names.CPU: "2", Names.MEMORY: "1Gi", Names.GPU: "1"})
+    nothing = resources_of(container(), given)
+    assert (nothing.cores, nothing.memory_bytes, nothing.memory_limit_bytes, nothing.asked, nothing.gpus) == (
+        2,
+        GIB,
+        None,
+        True,
+        "1",
+    )
+    less = resources_of(container({Names.CPU: "250m"}, {Names.MEMORY: "512Mi"}), given)
+    assert (less.cores, less.memory_bytes, less.memory_limit_bytes) == (0.25, GIB // 2, GIB // 2)
+
+
+def test_the_maximum_of_the_settings_bounds_requests_and_limits() -> None:
+    most = defaults({Names.CPU: "8"}, {Names.CPU: "2", Names.MEMORY: "1Gi", Names.GPU: "1"})
+    over = resources_of(container({Names.CPU: "4", Names.MEMORY: "3Gi", Names.GPU: "2"}), most)
+    assert (over.cores, over.memory_bytes, over.memory_limit_bytes, over.gpus) == (2, GIB, GIB, "1")
+    within = resources_of(container({Names.CPU: "1", Names.MEMORY: "512Mi"}, {Names.MEMORY: "2Gi"}), most)
+    assert (within.cores, within.memory_bytes, within.memory_limit_bytes) == (1, GIB // 2, GIB)
+
+
+def test_a_task_without_a_limit_is_limited_by_the_maximum_and_still_asks_for_nothing() -> None:
+    found = resources_of(container(), defaults(None, {Names.CPU: "500m", Names.MEMORY: "1Gi"}))
+    assert (found.cores, found.memory_bytes, found.memory_limit_bytes, found.asked) == (0.5, 0, GIB, False)
+
+
+def test_mirrored_limits_are_what_is_requested() -> None:
+    asked = container({Names.MEMORY: "1Gi"}, {Names.MEMORY: "3Gi"})
+    assert resources_of(asked, mirror_limits=True).memory_limit_bytes == GIB
+    assert resources_of(asked, mirror_limits=False).memory_limit_bytes == 3 * GIB
+    by_default = resources_of(container(), defaults({Names.MEMORY: "2Gi"}), mirror_limits=True)
+    assert (by_default.memory_bytes, by_default.memory_limit_bytes) == (2 * GIB, 2 * GIB)
+    assert resources_of(container(), mirror_limits=True).memory_limit_bytes is None
+
+
+def test_defaults_that_cannot_be_read_are_none() -> None:
+    found = resources_of(container(), defaults({Names.CPU: "many"}, {Names.CPU: "0", Names.MEMORY: "x"}))
+    assert (found.cores, found.memory_limit_bytes, found.asked) == (1, None, False)
